@@ -1,0 +1,186 @@
+"""Arithmetic, comparison and indexing of arrays, in terms of operators."""
+
+from __future__ import annotations
+
+import numbers
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from .errors import ShapeError
+
+if TYPE_CHECKING:
+    from .array import Array
+    from .storage import Shape
+
+# Python then asks the other operand.
+NOT_OURS = cast("Array", NotImplemented)
+
+
+class Arithmetic:
+    """The base of Array. No method blocks; ShapeError where shapes do not fit."""
+
+    __slots__ = ()
+    __array_ufunc__ = None  # NumPy's arrays leave mixed expressions to us
+
+    if TYPE_CHECKING:
+
+        @property
+        def shape(self) -> Shape: ...
+
+    def __add__(self, other: Any) -> Array:
+        return _binary(self, other, "add", "_plus_scalar")
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Array:
+        return _binary(self, other, "sub", "_minus_scalar")
+
+    def __rsub__(self, other: Any) -> Array:
+        return _reversed(self, other, "sub", "_rminus_scalar")
+
+    def __mul__(self, other: Any) -> Array:
+        return _binary(self, other, "mul", "_mul_scalar")
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Array:
+        return _binary(self, other, "div", "_div_scalar")
+
+    def __rtruediv__(self, other: Any) -> Array:
+        return _reversed(self, other, "div", "_rdiv_scalar")
+
+    def __pow__(self, other: Any) -> Array:
+        if not isinstance(other, numbers.Real):
+            return NOT_OURS
+        return _apply("_power_scalar", self, scalar=_number(other))
+
+    def __neg__(self) -> Array:
+        return _apply("negative", self)
+
+    def __iadd__(self, other: Any) -> Array:
+        return _binary(self, other, "add", "_plus_scalar", self)
+
+    def __isub__(self, other: Any) -> Array:
+        return _binary(self, other, "sub", "_minus_scalar", self)
+
+    def __imul__(self, other: Any) -> Array:
+        return _binary(self, other, "mul", "_mul_scalar", self)
+
+    def __itruediv__(self, other: Any) -> Array:
+        return _binary(self, other, "div", "_div_scalar", self)
+
+    def __gt__(self, other: Any) -> Array:
+        return _compare(self, other, "greater")
+
+    def __ge__(self, other: Any) -> Array:
+        return _compare(self, other, "greater_equal")
+
+    def __lt__(self, other: Any) -> Array:
+        return _compare(self, other, "lesser")
+
+    def __le__(self, other: Any) -> Array:
+        return _compare(self, other, "lesser_equal")
+
+    def __eq__(self, other: Any) -> Array:  # type: ignore[override]
+        return _compare(self, other, "equal")
+
+    def __ne__(self, other: Any) -> Array:  # type: ignore[override]
+        return _compare(self, other, "not_equal")
+
+    __hash__ = object.__hash__
+
+    def __getitem__(self, key: Any) -> Array:
+        """A copy of the part; only integers, slices, Ellipsis and None index."""
+        return _apply("slice", self, key=_checked(key))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        key = _checked(key)
+        if isinstance(value, numbers.Real):
+            _apply("_slice_assign_scalar", self, out=self, key=key, scalar=_number(value))
+            return
+        source = _as_array(value)
+        if key == slice(None) and source.shape == self.shape:
+            _apply("_copyto", source, out=self)
+        else:
+            _apply("_slice_assign", self, source, out=self, key=key)
+
+    def copy(self) -> Array:
+        """A new array with the same elements."""
+        return _apply("_copyto", self)
+
+    def astype(self, dtype: Any) -> Array:
+        """A new array with the elements in another type."""
+        return _apply("cast", self, dtype=np.dtype(dtype))
+
+    def reshape(self, *shape: Any) -> Array:
+        """A new array of another shape; one extent may be -1."""
+        wanted = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        return _apply("reshape", self, shape=tuple(wanted))
+
+    @property
+    def T(self) -> Array:
+        """A new array with the axes in reverse order."""
+        return _apply("transpose", self, axes=None)
+
+    def sum(self, axis: Any = None, keepdims: bool = False) -> Array:
+        """The sum over `axis`, or over all."""
+        return _apply("sum", self, axis=axis, keepdims=keepdims)
+
+    def mean(self, axis: Any = None, keepdims: bool = False) -> Array:
+        """The mean over `axis`, or over all."""
+        return _apply("mean", self, axis=axis, keepdims=keepdims)
+
+    def max(self, axis: Any = None, keepdims: bool = False) -> Array:
+        """The greatest over `axis`, or over all."""
+        return _apply("max", self, axis=axis, keepdims=keepdims)
+
+
+def _apply(name: str, *inputs: Any, out: Any = None, **params: Any) -> Array:
+    from .array import apply  # the subclass lives there
+
+    return apply(name, *inputs, out=out, **params)
+
+
+def _as_array(value: Any) -> Array:
+    from .array import Array, array
+
+    return value if isinstance(value, Array) else array(value)
+
+
+def _number(value: Any) -> int | float:
+    """A plain number: NumPy's scalars would widen the result's type."""
+    return int(value) if isinstance(value, numbers.Integral) else float(value)
+
+
+def _binary(self: Arithmetic, other: Any, stem: str, scalar_name: str, out: Any = None) -> Array:
+    if isinstance(other, numbers.Real):
+        return _apply(scalar_name, self, out=out, scalar=_number(other))
+    if not isinstance(other, (Arithmetic, np.ndarray)):
+        return NOT_OURS
+    other = _as_array(other)
+    prefix = "elemwise_" if other.shape == self.shape else "broadcast_"
+    return _apply(prefix + stem, self, other, out=out)
+
+
+def _reversed(self: Arithmetic, other: Any, stem: str, scalar_name: str) -> Array:
+    if isinstance(other, numbers.Real):
+        return _apply(scalar_name, self, scalar=_number(other))
+    if not isinstance(other, np.ndarray):
+        return NOT_OURS
+    return _binary(_as_array(other), self, stem, scalar_name)
+
+
+def _compare(self: Arithmetic, other: Any, stem: str) -> Array:
+    if isinstance(other, numbers.Real):
+        return _apply(f"_{stem}_scalar", self, scalar=_number(other))
+    if not isinstance(other, (Arithmetic, np.ndarray)):
+        return NOT_OURS
+    return _apply(f"broadcast_{stem}", self, _as_array(other))
+
+
+def _checked(key: Any) -> Any:
+    for part in key if isinstance(key, tuple) else (key,):
+        if part is not None and part is not Ellipsis and not isinstance(part, (int, slice)):
+            raise ShapeError(f"arrays are indexed by ints and slices, not {type(part).__name__}")
+    return key

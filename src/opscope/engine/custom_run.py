@@ -1,0 +1,85 @@
+"""Running the body of a custom operator, and telling of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from . import tape
+from .array import Array
+from .calls import Call, enter, here, leave
+from .engine import Engine
+from .graph import CUSTOM, Task, Var, tidy
+from .hooks import hooks
+
+Groups = list[list[Array]]
+Body = Callable[[Groups], None]
+
+
+def push_call(
+    engine: Engine,
+    call: Call,
+    body: Body,
+    groups: Groups,
+    reads: list[Array],
+    writes: list[Array],
+    state: Var,
+) -> None:
+    """Push the call as one task over all its arrays. Does not block (kind naive: runs here)."""
+    holds = tidy(
+        [array.storage.var for array in reads], [*(array.storage.var for array in writes), state]
+    )
+    backward = call.direction == "backward"
+    name = f"_backward_{call.op.name}" if backward else call.op.name
+    task = Task(None, name, *holds, kind=CUSTOM, pushed_by=here.call)
+    training = backward or tape.state.training
+    task.fn = lambda: _run(engine, call, body, groups, training, task)
+    call.task = task
+    engine.push_task(task)
+
+
+def _run(
+    engine: Engine, call: Call, body: Body, groups: Groups, training: bool, task: Task
+) -> None:
+    enter(call)
+    inner: dict[Var, Array] = {}
+    try:
+        if "call_began" in hooks:
+            hooks.tell("call_began", call)
+        _body(call, body, _inner(groups, inner), training)
+    except BaseException as error:
+        call.error = error
+        task.error = engine.fail(task, error)
+    finally:
+        # Told before the task can end: who has waited for a call has seen its end.
+        if "call_ended" in hooks:
+            hooks.tell("call_ended", call)
+        leave(call)
+    engine.conclude(task, tuple(array.storage.var for array in inner.values()))
+
+
+def _inner(groups: Groups, made: dict[Var, Array]) -> Groups:
+    """The same elements under new variables, which the task does not hold: one per variable."""
+
+    def one(array: Array) -> Array:
+        var = array.storage.var
+        if var not in made:
+            made[var] = Array(array.storage.inner())
+        return made[var]
+
+    return [[one(array) for array in group] for group in groups]
+
+
+def _body(call: Call, body: Body, groups: Groups, training: bool) -> None:
+    outer = here.call, here.segment
+    taped = tape.state.recording, tape.state.training
+    here.call, here.segment = call, None
+    tape.state.recording, tape.state.training = False, training
+    try:
+        if "body_began" in hooks:
+            hooks.tell("body_began", call)
+        body(groups)
+    finally:
+        if "body_ended" in hooks:
+            hooks.tell("body_ended", call)
+        here.call, here.segment = outer
+        tape.state.recording, tape.state.training = taped

@@ -1,0 +1,61 @@
+"""Matrix products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..array import Array, apply
+from ..errors import ShapeError
+from .table import Shape, define, same_dtype
+
+
+def _flip(shape: Shape, flip: bool) -> Shape:
+    return shape[::-1] if flip else shape
+
+
+def _dot_shape(a: Shape, b: Shape, *, transpose_a: bool, transpose_b: bool) -> Shape:
+    if not (1 <= len(a) <= 2 and 1 <= len(b) <= 2):
+        raise ShapeError(f"dot needs one or two axes on either side, not {a} and {b}")
+    left, right = _flip(a, transpose_a), _flip(b, transpose_b)
+    if left[-1] != right[0]:
+        raise ShapeError(f"dot cannot multiply {left} and {right}")
+    return (*left[:-1], *right[1:]) or (1,)
+
+
+def _dot(out: Any, a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> Any:
+    left = a.T if transpose_a else a
+    right = b.T if transpose_b else b
+    if out is not None and a.ndim == b.ndim == 2:
+        return np.matmul(left, right, out=out)
+    result = np.dot(left, right)
+    return result if a.ndim + b.ndim > 2 else np.reshape(result, (1,))
+
+
+def _dot_grad(
+    g: Array, ins: Any, out: Array, transpose_a: bool, transpose_b: bool
+) -> tuple[Array, Array]:
+    a, b = ins
+    # A vector is a row on the left and a column on the right.
+    row = a.reshape(1, -1) if a.ndim == 1 else a
+    column = b.reshape(-1, 1) if b.ndim == 1 else b
+    flip_a, flip_b = transpose_a and a.ndim == 2, transpose_b and b.ndim == 2
+    g = g.reshape(_flip(row.shape, flip_a)[0], _flip(column.shape, flip_b)[1])
+    grad_a = dot(g, column, transpose_b=not flip_b)
+    grad_b = dot(row, g, transpose_a=not flip_a)
+    grad_a = grad_a.T if flip_a else grad_a
+    grad_b = grad_b.T if flip_b else grad_b
+    return _as(grad_a, a.shape), _as(grad_b, b.shape)
+
+
+def _as(g: Array, shape: Shape) -> Array:
+    return g if g.shape == shape else g.reshape(shape)
+
+
+define("dot", _dot, _dot_shape, same_dtype, _dot_grad)
+
+
+def dot(a: Array, b: Array, transpose_a: bool = False, transpose_b: bool = False) -> Array:
+    """The matrix product; vectors may stand on either side. Does not block."""
+    return apply("dot", a, b, transpose_a=transpose_a, transpose_b=transpose_b)
