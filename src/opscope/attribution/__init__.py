@@ -1,0 +1,22 @@
+"""Pure: who nests in whom, who owns what, what a call's time was."""
+
+from opscope.attribution.belonging import among
+from opscope.attribution.calls import Attribution, attribute
+from opscope.attribution.nesting import Nesting, nest
+from opscope.attribution.owners import ancestors, owner_rows
+from opscope.attribution.parts import UNKNOWN, Parts
+from opscope.attribution.paths import BACKWARD_PREFIX, Paths
+
+__all__ = [
+    "BACKWARD_PREFIX",
+    "UNKNOWN",
+    "Attribution",
+    "Nesting",
+    "Parts",
+    "Paths",
+    "among",
+    "ancestors",
+    "attribute",
+    "nest",
+    "owner_rows",
+]

@@ -1,0 +1,64 @@
+"""The path of enclosing calls each call stands on: (operator, phase), outermost first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opscope.model import Phase, Rows
+
+Ints = NDArray[np.int64]
+
+#: Written before the name of an operator for its backward call, as MXNet does. For show only.
+BACKWARD_PREFIX = "_backward_"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Paths:
+    """Distinct paths as a tree: entry `p` is (name[p], phase[p]) below parent[p] (-1: top)."""
+
+    parent: tuple[int, ...]
+    name: tuple[int, ...]  #: index into the session's names
+    phase: tuple[int, ...]
+    of_call: Ints  #: for each span, by row, the path of that call; -1 for what is not a call
+
+    def shown(self, path: int, names: tuple[str, ...]) -> tuple[str, ...]:
+        """The path as texts, outermost first; backward calls carry the prefix."""
+        parts: list[str] = []
+        while path >= 0:
+            text = names[self.name[path]]
+            parts.append(BACKWARD_PREFIX + text if self.phase[path] == Phase.BACKWARD else text)
+            path = self.parent[path]
+        return tuple(reversed(parts))
+
+
+def call_paths(spans: Rows, up: Ints, calls: Ints) -> Paths:
+    """The path of each of the rows `calls`; `up` as from `owner_rows`. One round a level."""
+    parent: list[int] = []
+    name: list[int] = []
+    phase: list[int] = []
+    of_call = np.full(len(spans), -1, np.int64)
+    left = calls
+    while len(left):
+        outer = up[left]
+        above = np.where(outer >= 0, of_call[outer], -1)
+        ready = (outer < 0) | (above >= 0)
+        now = left[ready]
+        keys = np.stack(
+            (
+                above[ready],
+                spans["name"][now].astype(np.int64),
+                spans["phase"][now].astype(np.int64),
+            ),
+            1,
+        )
+        distinct, which = np.unique(keys, axis=0, return_inverse=True)
+        of_call[now] = len(parent) + which.reshape(-1)
+        for entry in distinct.tolist():
+            parent.append(entry[0])
+            name.append(entry[1])
+            phase.append(entry[2])
+        left = left[~ready]
+    return Paths(tuple(parent), tuple(name), tuple(phase), of_call)
