@@ -1,0 +1,46 @@
+"""One question, one function, one frozen answer. Pure functions of a session."""
+
+from opscope.analyse.calls import CallRow, calls
+from opscope.analyse.lanes import LaneRow, lanes
+from opscope.analyse.links import LINK_KEYS, all_links, link_records
+from opscope.analyse.notes import Note, notes
+from opscope.analyse.own import Own, OwnTime, own_time
+from opscope.analyse.paths import PathNode, paths
+from opscope.analyse.rows import BESIDE_KEYS, PART_KEYS, TIME_KEYS, Timed
+from opscope.analyse.select import select
+from opscope.analyse.spans import SPAN_KEYS, span_records
+from opscope.analyse.steps import StepRow, steps
+from opscope.analyse.subs import SubRow, subs
+from opscope.analyse.summary import OpRow, summary
+from opscope.analyse.tracks import tracks
+
+__all__ = [
+    "BESIDE_KEYS",
+    "LINK_KEYS",
+    "PART_KEYS",
+    "SPAN_KEYS",
+    "TIME_KEYS",
+    "CallRow",
+    "LaneRow",
+    "Note",
+    "OpRow",
+    "Own",
+    "OwnTime",
+    "PathNode",
+    "StepRow",
+    "SubRow",
+    "Timed",
+    "all_links",
+    "calls",
+    "lanes",
+    "link_records",
+    "notes",
+    "own_time",
+    "paths",
+    "select",
+    "span_records",
+    "steps",
+    "subs",
+    "summary",
+    "tracks",
+]

@@ -1,0 +1,105 @@
+"""The numbers that rows share: the parts of a call's time, what stands beside them, their sums."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opscope.attribution import Attribution
+from opscope.model import Kind, Phase
+
+Ints = NDArray[np.int64]
+
+#: These seven after the first add up to the first, `None` counting as nothing.
+PART_KEYS = (
+    "wall_ns",
+    "python_ns",
+    "native_ns",
+    "sub_ns",
+    "wait_ns",
+    "dispatch_ns",
+    "runtime_ns",
+    "untracked_ns",
+)
+#: Over a call's whole subtree; outside the sum.
+BESIDE_KEYS = (
+    "sub_wait_ns",
+    "elsewhere_ns",
+    "elsewhere_union_ns",
+    "elsewhere_python_ns",
+    "device_ns",
+    "device_union_ns",
+    "queue_ns",
+    "span_ns",
+)
+TIME_KEYS = PART_KEYS + BESIDE_KEYS
+
+KIND_WORDS = {int(kind): kind.name.lower() for kind in Kind}
+PHASE_WORDS = {int(phase): phase.name.lower() for phase in Phase}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timed:
+    """Nanoseconds, as ints; `None`: not measured. Only the wall time is always known."""
+
+    wall_ns: int
+    python_ns: int | None
+    native_ns: int | None
+    sub_ns: int | None
+    wait_ns: int | None
+    dispatch_ns: int | None
+    runtime_ns: int | None
+    untracked_ns: int | None
+    sub_wait_ns: int | None
+    elsewhere_ns: int | None
+    elsewhere_union_ns: int | None
+    elsewhere_python_ns: int | None
+    device_ns: int | None
+    device_union_ns: int | None
+    queue_ns: int | None
+    span_ns: int | None
+
+
+def time_columns(attribution: Attribution) -> dict[str, Ints]:
+    """The columns of `TIME_KEYS`, one entry for each call of the session; -1: not measured."""
+    parts, place, beside = attribution.parts, attribution.place, attribution.beside
+    columns = {key: getattr(parts, key.removesuffix("_ns"))[place] for key in PART_KEYS}
+    return columns | {key: getattr(beside, key.removesuffix("_ns")) for key in BESIDE_KEYS}
+
+
+def add_up(columns: Mapping[str, Ints], group: Ints, count: int) -> list[dict[str, Any]]:
+    """The columns summed over each of `count` groups, as the fields of `Timed`.
+
+    `group` names the group of each entry, -1 for none. A sum leaves out what is not measured, and
+    is `None` where nothing is.
+    """
+    inside = group >= 0
+    chosen = group[inside]
+    sums: dict[str, list[int | None]] = {}
+    for key, column in columns.items():
+        values = column[inside]
+        total = np.zeros(count, np.int64)
+        np.add.at(total, chosen, np.maximum(values, 0))
+        known = np.zeros(count, bool)
+        known[chosen[values >= 0]] = True
+        if key == "wall_ns":
+            known[:] = True
+        sums[key] = [
+            value if yes else None
+            for value, yes in zip(total.tolist(), known.tolist(), strict=True)
+        ]
+    return [{key: sums[key][number] for key in sums} for number in range(count)]
+
+
+def single(columns: Mapping[str, Ints]) -> list[dict[str, Any]]:
+    """The columns of single calls as the fields of `Timed`."""
+    lists = {
+        key: [None if value < 0 else value for value in column.tolist()]
+        for key, column in columns.items()
+    }
+    keys = list(lists)
+    return [dict(zip(keys, values, strict=True)) for values in zip(*lists.values(), strict=True)]
