@@ -178,6 +178,8 @@ class _Build:
 
 def _with_open(spans: Rows, begun: Rows, end_ns: int) -> Rows:
     """Add the spans that had begun and were never seen to end; a span that did end wins."""
+    if not len(begun):
+        return spans
     _, last = np.unique(begun["id"][::-1], return_index=True)
     rows = begun[np.sort(len(begun) - 1 - last)]
     rows = rows[~np.isin(rows["id"], spans["id"])]

@@ -1,0 +1,24 @@
+"""The hot path: recorder, current call, tasks handed to other threads, waits that can be seen."""
+
+from opscope.record.adopt import InFlight, adopt, on_stacks
+from opscope.record.clock import Clock, SystemClock
+from opscope.record.recorder import BOUND, Recorder, Row, Sink
+from opscope.record.scope import Frame
+from opscope.record.tasks import carry
+from opscope.record.writer import FLUSH_S, Writer
+
+__all__ = [
+    "BOUND",
+    "FLUSH_S",
+    "Clock",
+    "Frame",
+    "InFlight",
+    "Recorder",
+    "Row",
+    "Sink",
+    "SystemClock",
+    "Writer",
+    "adopt",
+    "carry",
+    "on_stacks",
+]

@@ -1,0 +1,251 @@
+"""The hot path: spans from any thread into bounded buffers, which a writer drains into a sink.
+
+Pure Python; the reference for any faster recorder behind the same face. Rows are bare tuples of the
+twelve fields of `model.SPAN`, because an object per event costs several times the event.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable
+from itertools import count
+from typing import Any, Protocol
+
+from opscope.model import Kind, Lane, LinkKind, Phase, Rows, Sight
+from opscope.record.clock import Clock, SystemClock
+from opscope.record.stacks import current_frames
+from opscope.record.tables import Tables
+
+log = logging.getLogger("opscope")
+
+#: One finished span: the fields of `model.SPAN`, in order.
+Row = tuple[int, int, int, int, int, int, int, int, int, int, int, int]
+
+#: Rows a thread may have waiting before more are dropped, and before the writer is woken early.
+BOUND = 65_536
+_WAKE = 8_192
+
+
+class Sink(Protocol):
+    """Where facts go; one thread at a time. See `store.frames.TAGS` for the words."""
+
+    def put(self, word: str, data: Any) -> None: ...
+    def flush(self) -> None: ...
+    def abandon(self) -> None: ...
+    def close(self) -> None: ...
+
+
+class Buffer:
+    """What one thread has recorded and nobody has written yet: it appends, the writer pops."""
+
+    __slots__ = (
+        "bound", "drop_from", "drop_to", "dropped", "ident", "lane", "reported", "rows", "thread",
+        "wake_at",
+    )  # fmt: skip
+
+    def __init__(self, lane: int, bound: int) -> None:
+        self.rows: deque[Row] = deque()
+        self.lane = lane
+        self.ident = threading.get_ident()
+        self.thread = weakref.ref(threading.current_thread())
+        self.bound = bound
+        self.wake_at = min(bound, _WAKE)
+        self.dropped = self.reported = (
+            0  # both only ever grow, so no count gets lost between threads
+        )
+        self.drop_from = self.drop_to = 0
+
+
+class Recorder:
+    """Takes spans while a profile runs. Every method may be called from any thread; none blocks.
+
+    The face that hosts see is `clock`, `now`, `cpu`, `name`, `lane`, `op`, `here`, `begin`, `end`,
+    `put`, `add`, `link`, `fault`, `in_flight`, `sight`.
+    """
+
+    def __init__(self, sink: Sink, clock: Clock | None = None, *, bound: int = BOUND) -> None:
+        self.sink = sink
+        self.clock: Clock = clock or SystemClock()
+        self.now = self.clock.now
+        self.closed = False
+        self.wake = threading.Event()
+        self.off: set[str] = set()
+        self.broken: list[str] = []
+        self.notes: list[str] = []
+        self.sight: list[Sight] = []
+        #: Asked at start and after a pause: which calls are running that nobody saw begin.
+        self.in_flight: list[Callable[[], Iterable[Any]]] = []
+        self.start_ns = self.since_ns = self.now()
+        self.pauses: list[tuple[int, int]] = []
+        self.paused_ns = 0
+        self.tables = Tables()
+        self.name = self.tables.name
+        self.op = self.tables.op
+        self.opened: dict[int, list[int]] = {}
+        self.links: deque[tuple[int, int, int]] = deque()
+        self.late: deque[bytes] = deque()
+        self.buffers: list[Buffer] = []
+        self.next_id = count(1).__next__
+        self._bound = bound
+        self._next_lane = count().__next__
+        self._skipped_cpu: dict[int, int] = {}
+        self._pause_cpu: dict[int, int] = {}
+        self._local = threading.local()
+        self._lane_of: dict[int, int] = {}  # by ident, for threads that have no buffer yet
+
+    # --- where and when ---------------------------------------------------------------------------
+
+    def here(self) -> Buffer:
+        """The calling thread's buffer; its `lane` is the lane of the thread."""
+        try:
+            return self._local.buffer  # type: ignore[no-any-return]
+        except AttributeError:
+            lane = self._lane_of.pop(threading.get_ident(), -1)
+            if lane < 0:
+                lane = self._thread_lane(threading.current_thread())
+            buffer = self._local.buffer = Buffer(lane, self._bound)
+            self.buffers.append(buffer)
+            return buffer
+
+    def lane_of(self, ident: int) -> int:
+        """The lane of another live thread."""
+        for buffer in list(self.buffers):
+            if buffer.ident == ident and (thread := buffer.thread()) and thread.is_alive():
+                return buffer.lane
+        if ident not in self._lane_of:
+            threads = {thread.ident: thread for thread in threading.enumerate()}
+            self._lane_of[ident] = self._thread_lane(threads.get(ident))
+        return self._lane_of[ident]
+
+    def _thread_lane(self, thread: threading.Thread | None) -> int:
+        name, native = (thread.name, thread.native_id or 0) if thread else ("thread", 0)
+        return self.lane(("thread", self._next_lane()), name, thread=native)
+
+    def lane(
+        self, key: Hashable, name: str, kind: str = "thread", *, thread: int = 0, process: int = 0
+    ) -> int:
+        """The lane known by `key`, made when it is new."""
+        return self.tables.lane(key, Lane(name, kind, process, thread))
+
+    def cpu(self) -> int:
+        """CPU time of the calling thread in ns; it stands still while recording is paused."""
+        used = self.clock.cpu()
+        if self._skipped_cpu or self._pause_cpu:
+            ident = threading.get_ident()
+            used = self._pause_cpu.get(ident, used) - self._skipped_cpu.get(ident, 0)
+        return used
+
+    def cpu_of(self, ident: int) -> int:
+        """The same for another live thread; -1 where the system does not tell."""
+        used = self.clock.cpu_of(ident)
+        return used - self._skipped_cpu.get(ident, 0) if used >= 0 else -1
+
+    # --- spans ------------------------------------------------------------------------------------
+
+    def begin(
+        self,
+        kind: Kind,
+        name: int,
+        *,
+        owner: int,
+        phase: Phase = Phase.NONE,
+        flags: int = 0,
+        lane: int = -1,
+        submitted_ns: int = 0,
+        submitted_lane: int = -1,
+        start_ns: int = 0,
+    ) -> int:
+        """Open a span and return its id; 0, which `end` ignores, once recording has ended.
+
+        `owner` is the id of the call that caused it, 0 for none. An open call is written as such at
+        the next flush, so a killed process still shows it.
+        """
+        if self.closed:
+            return 0
+        if lane < 0:
+            lane = self.here().lane
+        span = self.next_id()
+        row = [
+            span, owner, name, int(kind), int(phase), flags, lane,
+            submitted_lane if submitted_lane >= 0 else lane, start_ns, 0, submitted_ns, -1,
+        ]  # fmt: skip
+        self.opened[span] = row
+        if not start_ns:
+            row[8] = self.now()
+        return span
+
+    def end(self, span: int, *, flags: int = 0, cpu_ns: int = -1, end_ns: int = 0) -> None:
+        """Close a span. A span that is unknown, or was closed before, is left alone."""
+        now = end_ns or self.now()
+        row = self.opened.get(span)
+        if row is None:
+            return
+        row[5] |= flags
+        row[9] = now if now > row[8] else row[8]
+        row[11] = cpu_ns
+        self.put(tuple(row))  # type: ignore[arg-type]
+        # Only now: the writer finds the call either among the open ones or in a buffer.
+        self.opened.pop(span, None)
+
+    def put(self, row: Row) -> None:
+        """Take one finished span as the bare tuple of its fields."""
+        buffer = self.here()
+        waiting = len(buffer.rows)
+        if waiting >= buffer.wake_at:
+            if waiting >= buffer.bound:
+                if not buffer.drop_from:
+                    buffer.drop_from = row[8]
+                buffer.drop_to = row[9]
+                buffer.dropped += 1
+                return
+            if not self.wake.is_set():
+                self.wake.set()
+        buffer.rows.append(row)
+
+    def add(self, rows: Rows) -> None:
+        """Late delivery: many finished spans as one `model.SPAN` table."""
+        self.late.append(rows.tobytes())
+
+    def link(self, kind: LinkKind, source: int, target: int) -> None:
+        """Join two spans by their ids."""
+        if source and target:
+            self.links.append((int(kind), source, target))
+
+    # --- faults and pauses ------------------------------------------------------------------------
+
+    def fault(self, where: str, error: BaseException) -> None:
+        """A hook of ours failed: switch it off, log it once, keep its name. Never raises."""
+        if where not in self.off:
+            self.off.add(where)
+            self.broken.append(f"{where}: {type(error).__name__}: {error}")
+            log.error("opscope: %s failed and is switched off", where, exc_info=error)
+
+    def pause(self) -> None:
+        """Stop the clocks of the recording. Calls that run now go on and keep their rows."""
+        if not self.paused_ns:
+            self.paused_ns = self.now()
+            alive = current_frames()
+            self._pause_cpu = {
+                buffer.ident: self.clock.cpu_of(buffer.ident)
+                for buffer in list(self.buffers)
+                if buffer.ident in alive
+            }
+
+    def resume(self) -> None:
+        """Take up recording again after `pause`."""
+        if self.paused_ns:
+            alive = current_frames()
+            for ident, before in self._pause_cpu.items():
+                if ident in alive and before >= 0:
+                    used = self.clock.cpu_of(ident) - before
+                    self._skipped_cpu[ident] = self._skipped_cpu.get(ident, 0) + max(used, 0)
+            self._pause_cpu = {}
+            self.since_ns = self.now()
+            self.pauses.append((self.paused_ns, self.since_ns))
+            self.paused_ns = 0
+
+
+__all__ = ["BOUND", "Buffer", "Recorder", "Row", "Sink"]

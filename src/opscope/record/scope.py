@@ -1,0 +1,250 @@
+"""Which call is current: a small frame in a ContextVar, for every thread and every asyncio task.
+
+Leaving a call never resets a token. It unlinks the call's own frame, so nesting, recursion,
+exceptions, interleaved generators and blocks closed in another context all come out right.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from threading import get_ident
+from types import FrameType
+
+from opscope.model import Flag, Kind, Phase
+from opscope.record.recorder import Recorder
+
+
+class Frame:
+    """One open call (or a task running for one), as the thread that runs it knows it."""
+
+    __slots__ = (
+        "call",
+        "closed",
+        "cpu",
+        "lane",
+        "left",
+        "mark",
+        "outer",
+        "phase",
+        "recorder",
+        "task",
+        "ticket",
+        "yielding",
+    )
+
+    def __init__(self, recorder: Recorder, outer: Frame | None, call: int, phase: Phase) -> None:
+        self.recorder = recorder
+        self.outer = outer
+        self.call = call  #: id of the owning call; 0: explicitly nobody
+        self.task = 0  #: id of the task span, where this is a task
+        self.phase = phase
+        self.lane = -1
+        self.cpu = 0  #: the thread's CPU time when the call had used none
+        self.closed = False  #: over, and no copy of the context that still holds it may use it
+        self.left = False  #: its end has begun: too late to take it into a new recording
+        self.ticket = [None]  #: whoever pops it ends the span, see `claim`
+        self.mark: tuple[int, int] | None = None  #: (ns, CPU ns) of a moment the host needs again
+        self.yielding: FrameType | None = None  #: the generator a `with` block stands in
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a known wait of this thread is open: what it waits with inside is no other."""
+        return (get_ident(), self) in _waiting
+
+
+_current: ContextVar[Frame | None] = ContextVar("opscope_call", default=None)
+_waiting: set[tuple[int, Frame]] = set()
+
+#: Frames of calls that were found running, innermost last, by the ident of their thread, whose
+#: context cannot be written from outside. Almost always empty, so looking is cheap.
+adopted: dict[int, tuple[Frame, ...]] = {}
+
+#: For calls that began unrecorded: the frame they were given later, by their wrapper's own frame.
+late: dict[FrameType, Frame] = {}
+
+
+def current(recorder: Recorder) -> Frame | None:
+    """The innermost open frame of the calling thread or task in this recording."""
+    return _open(_innermost(), recorder)
+
+
+def owner(recorder: Recorder) -> int:
+    """The id of the call that whatever happens now belongs to; 0: none."""
+    frame = current(recorder)
+    return frame.call if frame is not None else 0
+
+
+def held() -> Frame | None:
+    """What the calling thread or task holds as current, whichever recording it belongs to."""
+    return _current.get()
+
+
+def push(frame: Frame | None) -> None:
+    """Make the frame current, or put back what `held` gave."""
+    _current.set(frame)
+
+
+def link() -> Frame | None:
+    """The `outer` of a frame that is pushed now: also blocks that stand still, nothing over."""
+    frame = _live(_innermost())
+    if frame is not None:
+        frame.outer = _live(frame.outer)  # else a chain could grow without end
+    return frame
+
+
+def pull(frame: Frame) -> None:
+    """Unlink the frame wherever it stands; frames inside it that are still open stay."""
+    inner = _current.get()
+    if inner is frame:
+        _current.set(frame.outer)
+    else:
+        while inner is not None:
+            if inner.outer is frame:
+                inner.outer = frame.outer
+                break
+            inner = inner.outer
+    if adopted and release(frame):
+        frame.closed = True  # contexts it was never pushed in may hold it by now
+
+
+def release(frame: Frame) -> bool:
+    """Take a call out of `adopted`; whether it was there."""
+    for ident, found in list(adopted.items()):
+        if frame in found:
+            rest = tuple(other for other in found if other is not frame)
+            for other in rest:
+                if other.outer is frame:
+                    other.outer = frame.outer
+            if rest:
+                adopted[ident] = rest
+            else:
+                adopted.pop(ident, None)
+            return True
+    return False
+
+
+def enter(
+    recorder: Recorder,
+    name: int,
+    phase: Phase = Phase.NONE,
+    *,
+    flags: int = 0,
+    submitted_ns: int = 0,
+    submitted_lane: int = -1,
+    under: int = -1,
+) -> Frame:
+    """Begin a call of the operator whose name entry is `name` and make it current.
+
+    Its owner is the current call, or `under` where the host knows better (0: none).
+    """
+    outer = link()
+    if under < 0:
+        above = _open(outer, recorder)
+        under = above.call if above is not None else 0
+    frame = Frame(recorder, outer, 0, phase)
+    frame.lane = recorder.here().lane
+    frame.cpu = recorder.cpu()
+    frame.call = recorder.begin(
+        Kind.CALL,
+        name,
+        owner=under,
+        phase=phase,
+        flags=flags,
+        lane=frame.lane,
+        submitted_ns=submitted_ns,
+        submitted_lane=submitted_lane,
+    )
+    _current.set(frame)
+    return frame
+
+
+def leave(frame: Frame, flags: int = 0, cpu_ns: int | None = None, end_ns: int = 0) -> None:
+    """End the call (now, or at `end_ns`) and unlink its frame, also when something raises here.
+
+    CPU time is measured unless given, on the call's own lane only.
+    """
+    frame.left = True
+    recorder = frame.recorder
+    if recorder.closed or not claim(frame):
+        pull(frame)
+        return
+    try:
+        now = end_ns or recorder.now()
+        if cpu_ns is None:
+            here = recorder.here().lane == frame.lane
+            cpu_ns = max(recorder.cpu() - frame.cpu, 0) if here and frame.cpu >= 0 else -1
+    finally:
+        pull(frame)
+    recorder.end(frame.call, flags=flags, cpu_ns=cpu_ns, end_ns=now)
+
+
+def claim(frame: Frame) -> bool:
+    """Whether the caller is the one who ends the span of the frame: true once."""
+    try:
+        frame.ticket.pop()
+    except IndexError:
+        return False
+    return True
+
+
+def wait_begin(frame: Frame) -> int:
+    """A known wait of the current call begins; returns its start for `wait_end`."""
+    _waiting.add((get_ident(), frame))
+    return frame.recorder.now()
+
+
+def wait_end(frame: Frame, name: int, start_ns: int, flags: int = 0) -> None:
+    """Record the wait that `wait_begin` opened on this thread."""
+    wait_over(frame)
+    recorder = frame.recorder
+    end_ns = recorder.now()
+    lane = recorder.here().lane
+    recorder.put(
+        (recorder.next_id(), frame.call, name, Kind.WAIT, frame.phase, flags, lane, lane,
+         start_ns, end_ns, 0, -1)
+    )  # fmt: skip
+
+
+def wait_over(frame: Frame, thread: int = 0) -> None:
+    """Forget the wait that `wait_begin` opened on that thread (0: this one)."""
+    _waiting.discard((thread or get_ident(), frame))
+
+
+def _innermost() -> Frame | None:
+    """What the context holds, or the adopted call of this thread where that one lies inside."""
+    frame = _current.get()
+    if adopted:
+        found = adopted.get(get_ident())
+        if found is not None and not within(frame, found[-1]):
+            return found[-1]
+    return frame
+
+
+def within(frame: Frame | None, outer: Frame) -> bool:
+    """Whether `outer` is the frame or stands around it."""
+    while frame is not None:
+        if frame is outer:
+            return True
+        frame = frame.outer
+    return False
+
+
+def _live(frame: Frame | None) -> Frame | None:
+    while frame is not None and (frame.closed or frame.recorder.closed):
+        frame = frame.outer
+    return frame
+
+
+def _open(frame: Frame | None, recorder: Recorder) -> Frame | None:
+    while frame is not None:
+        if frame.recorder is recorder and not frame.closed:
+            if frame.yielding is None:
+                return frame
+            # A suspended generator has no caller: its block is not what runs now.
+            if frame.yielding.f_back is not None:
+                return frame
+            row = recorder.opened.get(frame.call)
+            if row is not None:
+                row[5] |= Flag.CROSSED
+        frame = frame.outer
+    return None

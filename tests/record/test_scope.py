@@ -1,0 +1,171 @@
+"""The chain of open frames: what is current, and that nothing stays in it."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Iterator
+
+import pytest
+from tests.hosts.checks import in_thread
+
+from opscope.model import Flag, Phase
+from opscope.record import Recorder, scope
+from opscope.record.scope import Frame
+from opscope.store import MemorySink
+from opscope.testing import ManualClock
+
+
+@pytest.fixture
+def recorder() -> Iterator[Recorder]:
+    """A recorder, in a context that is empty before and after."""
+    yield Recorder(MemorySink(), ManualClock())
+    assert scope.held() is None
+    assert not scope.adopted
+    assert not scope._waiting
+
+
+def rows(recorder: Recorder) -> dict[int, tuple[int, ...]]:
+    return {row[0]: row for buffer in recorder.buffers for row in buffer.rows}
+
+
+def test_nesting(recorder: Recorder) -> None:
+    assert scope.current(recorder) is None
+    assert scope.owner(recorder) == 0
+    outer = scope.enter(recorder, 0)
+    inner = scope.enter(recorder, 1, Phase.BACKWARD)
+    assert scope.current(recorder) is inner
+    scope.leave(inner, Flag.FAILED)
+    assert scope.owner(recorder) == outer.call
+    scope.leave(outer)
+    found = rows(recorder)
+    assert [found[frame.call][1] for frame in (outer, inner)] == [0, outer.call]
+    assert found[inner.call][4:6] == (Phase.BACKWARD, Flag.FAILED)
+
+
+def test_left_out_of_order(recorder: Recorder) -> None:
+    frames = [scope.enter(recorder, number) for number in range(4)]
+    for number in (1, 0, 3):
+        scope.leave(frames[number])
+    assert scope.current(recorder) is frames[2]
+    scope.leave(frames[2])
+    scope.leave(frames[2])
+    assert len(rows(recorder)) == 4
+
+
+def test_an_owner_that_is_known_better(recorder: Recorder) -> None:
+    outer = scope.enter(recorder, 0)
+    frames = [scope.enter(recorder, 1, under=owner) for owner in (0, outer.call)]
+    for frame in (*reversed(frames), outer):
+        scope.leave(frame)
+    assert [rows(recorder)[frame.call][1] for frame in frames] == [0, outer.call]
+
+
+def test_nobody_on_purpose_hides_who_is_around(recorder: Recorder) -> None:
+    outer = scope.enter(recorder, 0)
+    scope.push(Frame(recorder, outer, 0, Phase.NONE))
+    assert scope.owner(recorder) == 0
+    scope.push(outer)
+    scope.leave(outer)
+
+
+def test_other_recordings_are_looked_through(recorder: Recorder) -> None:
+    other = Recorder(MemorySink(), ManualClock())
+    outer = scope.enter(recorder, 0)
+    inner = scope.enter(other, 0)
+    assert scope.current(recorder) is outer
+    assert scope.current(other) is inner
+    other.closed = True
+    last = scope.enter(recorder, 1)
+    assert last.outer is outer
+    scope.leave(last)
+    scope.leave(inner)
+    assert rows(other) == {}
+    scope.leave(outer)
+
+
+def test_closed_in_another_context(recorder: Recorder) -> None:
+    frame = scope.enter(recorder, 0)
+
+    def elsewhere() -> None:
+        scope.leave(frame)
+        frame.closed = True
+        assert scope.held() is None
+
+    contextvars.copy_context().run(elsewhere)
+    assert scope.held() is frame
+    assert scope.current(recorder) is None
+    scope.leave(scope.enter(recorder, 0))
+    assert scope.held() is None
+
+
+def test_the_chain_does_not_grow(recorder: Recorder) -> None:
+    """Blocks that end in other contexts stay in this one's chain, but not for ever."""
+    longest, open_frame = 0, scope.enter(recorder, 0)
+    for _ in range(50):
+        frame = scope.enter(recorder, 0)
+        contextvars.copy_context().run(scope.leave, open_frame)
+        open_frame.closed = True
+        open_frame, length, walk = frame, 0, scope.held()
+        while walk is not None:
+            length, walk = length + 1, walk.outer
+        longest = max(longest, length)
+    scope.leave(open_frame)
+    scope.push(None)
+    assert longest <= 3
+
+
+def test_left_on_another_thread_its_cpu_time_is_unknown(recorder: Recorder) -> None:
+    frame = scope.enter(recorder, 0)
+    in_thread(scope.leave, frame)
+    scope.pull(frame)
+    assert rows(recorder)[frame.call][11] == -1
+
+
+@pytest.mark.parametrize("method", ["here", "cpu", "end"])
+def test_unlinked_also_when_the_recorder_fails(
+    method: str, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: object, **kwargs: object) -> None:
+        raise OSError
+
+    frame = scope.enter(recorder, 0)
+    monkeypatch.setattr(recorder, method, fail)
+    with pytest.raises(OSError):  # noqa: PT011
+        scope.leave(frame)
+
+
+def test_a_wait_is_of_one_thread(recorder: Recorder) -> None:
+    frame = scope.enter(recorder, 0)
+    start_ns = scope.wait_begin(frame)
+    seen: list[bool] = []
+    in_thread(lambda: seen.append(frame.waiting))
+    assert (frame.waiting, seen) == (True, [False])
+    inner = scope.enter(recorder, 1)
+    assert not inner.waiting
+    scope.leave(inner)
+    scope.wait_end(frame, 2, start_ns)
+    assert not frame.waiting
+    scope.leave(frame)
+
+
+def test_adopted_calls_are_current_in_every_context_of_their_thread(recorder: Recorder) -> None:
+    outer, inner = (Frame(recorder, None, 7, Phase.NONE) for _ in range(2))
+    inner.outer = outer
+    empty = contextvars.copy_context()
+    scope.adopted[threading.get_ident()] = (outer, inner)
+    assert empty.run(scope.current, recorder) is inner
+    entered = empty.run(scope.enter, recorder, 0)
+    assert entered.outer is inner
+    assert scope.current(recorder) is inner
+    assert empty.run(scope.current, recorder) is entered
+    others: list[Frame | None] = []
+    in_thread(lambda: others.append(scope.current(recorder)))
+    assert others == [None]
+    empty.run(scope.leave, entered)
+    scope.pull(outer)  # the outer one first
+    assert inner.outer is None
+    assert scope.current(recorder) is inner
+    scope.pull(inner)
+    assert scope.current(recorder) is None
+    assert empty.run(scope.current, recorder) is None
