@@ -1,0 +1,206 @@
+"""Recording begins, pauses or ends inside a call: the row is there, and says so."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from tests.hosts.engine.found import check, free, owned, rows
+from tests.hosts.engine.ops import ENGINES, add_one, define, engine_of
+
+import opscope
+from opscope import engine as nd
+from opscope.testing import ManualClock, assert_restored
+
+
+@pytest.fixture(params=list(ENGINES), autouse=True)
+def kind(request: pytest.FixtureRequest):  # type: ignore[no-untyped-def]
+    """Each test on each way of running custom operators; nothing stays behind."""
+    with assert_restored(), engine_of(request.param):
+        yield request.param
+
+
+def run(name: str, body: Any) -> None:
+    """One call of an operator with that body, waited for."""
+    define(name, body)(nd.ones((2, 2))).asnumpy()
+
+
+def test_recording_begins_inside_a_call() -> None:
+    clock = ManualClock()
+    profile = opscope.profile(clock=clock)
+
+    def body(x: Any) -> Any:
+        y = x * 2.0
+        clock.tick(100)
+        profile.start()
+        clock.tick(10)
+        return y + 1.0
+
+    run("Begins", body)
+    nd.ones((2, 2)).asnumpy()
+    nd.waitall()
+    profile.stop()
+    check(profile.session)
+    (call,) = rows(profile.session, "Begins")
+    assert "clamped" in call.flags
+    assert (call.wall_ns, call.python_ns) == (10, 10)
+    assert owned(profile.session, call) == {"_plus_scalar": 1, "_copyto": 1}
+    assert free(profile.session) == {"_ones": 1}
+
+
+def test_recording_begins_on_another_thread_inside_a_call(kind: str) -> None:
+    begun, go = threading.Event(), threading.Event()
+    profile = opscope.profile()
+
+    def body(x: Any) -> Any:
+        begun.set()
+        go.wait(30)
+        return x + 1.0
+
+    op = define("Elsewhere", body)
+    caller = threading.Thread(target=lambda: op(nd.ones((2, 2))).asnumpy())
+    caller.start()
+    begun.wait(30)
+    with profile:
+        nd.ones((2, 2)) * 3.0
+        go.set()
+        caller.join()
+        nd.waitall()
+    check(profile.session)
+    (call,) = rows(profile.session, "Elsewhere")
+    assert "clamped" in call.flags
+    assert owned(profile.session, call) == {"_plus_scalar": 1, "_copyto": 1}
+    assert free(profile.session) == {"_ones": 1, "_mul_scalar": 1}
+
+
+def test_recording_begins_two_calls_deep() -> None:
+    profile = opscope.profile()
+
+    def inner(x: Any) -> Any:
+        profile.start()
+        return x * 2.0
+
+    inner_op = define("DeepIn", inner)
+
+    def outer(x: Any) -> Any:
+        y = inner_op(x)
+        y.asnumpy()
+        return y + 1.0
+
+    run("DeepOut", outer)
+    nd.waitall()
+    profile.stop()
+    session = profile.session
+    check(session)
+    (out,), (within,) = rows(session, "DeepOut"), rows(session, "DeepIn")
+    assert "clamped" in out.flags
+    assert "clamped" in within.flags
+    assert owned(session, within) == {"_mul_scalar": 1, "_copyto": 1}
+    assert owned(session, out)["_plus_scalar"] == 1
+
+
+def test_recording_ends_inside_a_call() -> None:
+    clock = ManualClock()
+    profile = opscope.profile(clock=clock).start()
+
+    def body(x: Any) -> Any:
+        y = x * 2.0
+        y.asnumpy()
+        clock.tick(40)
+        profile.stop()
+        clock.tick(1000)
+        return y + 1.0
+
+    run("Ends", body)
+    check(profile.session)
+    (call,) = rows(profile.session, "Ends")
+    assert "incomplete" in call.flags
+    assert call.wall_ns == 40
+    assert owned(profile.session, call) == {"_mul_scalar": 1}
+
+
+def test_recording_pauses_inside_a_call() -> None:
+    clock = ManualClock()
+    profile = opscope.profile(clock=clock)
+
+    def body(x: Any) -> Any:
+        y = x * 2.0
+        y.asnumpy()
+        clock.tick(40)
+        profile.pause()
+        y = y - 5.0
+        y.asnumpy()
+        clock.tick(1000)
+        clock.idle(500)
+        profile.resume()
+        clock.tick(2)
+        clock.idle(7)  # found from CPU time, of which that of the pause is no part
+        return y + 1.0
+
+    with profile:
+        run("Pauses", body)
+        nd.waitall()
+    check(profile.session)
+    (call,) = rows(profile.session, "Pauses")
+    assert "paused" in call.flags
+    assert (call.wall_ns, call.python_ns, call.wait_ns) == (49, 42, 7)
+    assert owned(profile.session, call) == {"_mul_scalar": 1, "_plus_scalar": 1, "_copyto": 1}
+
+
+def test_operators_and_calls_of_a_pause_do_not_appear() -> None:
+    op = define("Unseen", add_one)
+    profile = opscope.profile()
+    with profile:
+        op(nd.ones((2, 2))).asnumpy()
+        profile.pause()
+        op(nd.ones((2, 2)) * 2.0).asnumpy()
+        profile.resume()
+        op(nd.ones((2, 2))).asnumpy()
+        nd.waitall()
+    check(profile.session)
+    assert len(rows(profile.session, "Unseen")) == 2
+    assert free(profile.session) == {"_ones": 2}
+
+
+def test_a_call_that_begins_in_a_pause_and_outlasts_it_is_seen_from_there() -> None:
+    clock = ManualClock()
+    profile = opscope.profile(clock=clock)
+
+    def body(x: Any) -> Any:
+        y = x * 2.0
+        clock.tick(100)
+        profile.resume()
+        clock.tick(3)
+        return y + 1.0
+
+    with profile:
+        profile.pause()
+        run("Late", body)
+        nd.waitall()
+    check(profile.session)
+    (call,) = rows(profile.session, "Late")
+    assert "clamped" in call.flags
+    assert call.wall_ns == 3
+    assert owned(profile.session, call) == {"_plus_scalar": 1, "_copyto": 1}
+
+
+def test_the_same_call_runs_through_two_recordings() -> None:
+    first, second = opscope.profile(), opscope.profile()
+
+    def body(x: Any) -> Any:
+        y = x * 2.0
+        y.asnumpy()
+        first.stop()
+        second.start()
+        return y + 1.0
+
+    first.start()
+    run("Through", body)
+    nd.waitall()
+    second.stop()
+    (early,), (late,) = rows(first.session, "Through"), rows(second.session, "Through")
+    assert "incomplete" in early.flags
+    assert "clamped" in late.flags
+    assert owned(first.session, early) == {"_mul_scalar": 1}
+    assert owned(second.session, late) == {"_plus_scalar": 1, "_copyto": 1}
