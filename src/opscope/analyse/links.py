@@ -33,9 +33,10 @@ def all_links(session: Session) -> Rows:
         table["source"] = spans["id"][owner[mask]]
         table["target"] = spans["id"][mask]
         tables.append(table)
-    every = np.concatenate(tables)
+    every: Rows = np.concatenate(tables)
     _, first = np.unique(every, return_index=True)
-    return every[np.sort(first)]
+    distinct: Rows = every[np.sort(first)]
+    return distinct
 
 
 def link_records(session: Session) -> Iterator[dict[str, Any]]:

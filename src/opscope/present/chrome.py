@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import PurePath
 from typing import TextIO
 
 from opscope.model import Session
@@ -51,7 +52,8 @@ def write_chrome(session: Session, file: TextIO) -> None:
 def _names(session: Session, where: Threads) -> Iterator[str]:
     """Metadata: what the dense numbers stand for."""
     for number, process in enumerate(session.processes):
-        command = " ".join(process.command)
+        # Without folders: viewers cut a name at its last slash.
+        command = " ".join(PurePath(part).name or part for part in process.command)
         title = f"{command} ({process.pid})" if command else f"process {process.pid}"
         yield _metadata("process_name", number + 1, 0, {"name": title, "pid": process.pid})
         yield _metadata("process_sort_index", number + 1, 0, {"sort_index": number})

@@ -1,0 +1,22 @@
+"""What commands that read recordings share: the argument, and loading."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from opscope.cli.waiting import waiting
+from opscope.model import Session
+
+#: Paths as texts. Whether they can be read is for the loader to say: exit code 3, not 2.
+FILES = click.argument("files", nargs=-1, required=True, metavar="F...", type=click.Path())
+
+
+def load(files: Sequence[str]) -> Session:
+    """All files as one session. Raises InputError for one that cannot be read."""
+    from opscope import store
+
+    what = f"reading {files[0]}" if len(files) == 1 else f"reading {len(files)} files"
+    with waiting(what):
+        return store.load(list(files))

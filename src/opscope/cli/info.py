@@ -1,0 +1,88 @@
+"""`opscope info`: what is in each file; without files, what can be seen on this machine."""
+
+from __future__ import annotations
+
+import platform
+import shlex
+from collections.abc import Iterator, Sequence
+
+import click
+
+from opscope._version import __version__
+from opscope.cli.files import load
+from opscope.model import Kind, Process, Session, Sight
+from opscope.present.text import visible
+from opscope.present.units import show_time
+
+
+@click.command(short_help="Say what is in files, or what can be seen here.")
+@click.argument("files", nargs=-1, metavar="[F...]", type=click.Path())
+def info(files: tuple[str, ...]) -> None:
+    """Say what is in each file; without files: versions, and what each host can see here now."""
+    if not files:
+        from opscope.hosts import probe_all
+
+        _say(_about_here(probe_all()))
+    for number, file in enumerate(files):
+        if number:
+            click.echo()
+        session = load([file])
+        click.echo(visible(file))
+        _say(_about_file(session))
+
+
+def _say(facts: Iterator[tuple[str, str]]) -> None:
+    for word, text in facts:
+        click.echo(f"  {word:<12} {visible(text)}".rstrip())
+
+
+def _about_here(sights: Sequence[Sight]) -> Iterator[tuple[str, str]]:
+    yield "opscope", __version__
+    yield "Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    for sight in sights:
+        seen = ", ".join(sight.sees) or "nothing"
+        yield sight.host, f"{sight.version}  sees {seen}".strip()
+        for what, why in sight.misses.items():
+            yield "", f"not {what}: {why}"
+
+
+def _about_file(session: Session) -> Iterator[tuple[str, str]]:
+    spans = session.spans
+    kinds = [
+        f"{count:,} {kind.name.lower()}"
+        for kind in Kind
+        if (count := int((spans["kind"] == kind).sum()))
+    ]
+    yield "spans", f"{len(spans):,}" + (f" ({', '.join(kinds)})" if kinds else "")
+    yield "operators", f"{len(session.ops):,}"
+    yield "lanes", f"{len(session.lanes):,}"
+    length = int(spans["end_ns"].max()) - session.start_ns if len(spans) else 0
+    yield "duration", show_time(max(length, 0))
+    yield "complete", _whole(session.processes)
+    lost = int(session.drops["count"].sum())
+    if lost:
+        yield "dropped", f"{lost:,} spans, in {len(session.drops):,} stretches of time"
+    for process in session.processes:
+        yield from _about_process(process)
+    for sight in session.sight:
+        yield sight.host, f"{sight.version}  saw {', '.join(sight.sees) or 'nothing'}".strip()
+        for what, why in sight.misses.items():
+            yield "", f"not {what}: {why}"
+
+
+def _about_process(process: Process) -> Iterator[tuple[str, str]]:
+    command = shlex.join(process.command)
+    yield "process", f"{process.pid}  {command}".rstrip()
+    if process.versions:
+        yield "", ", ".join(f"{name} {version}" for name, version in process.versions.items())
+    if process.damage:
+        yield "damage", process.damage
+    for hook in process.broken:
+        yield "", f"the hook {hook} failed and was switched off"
+    for note in process.notes:
+        yield "", note
+
+
+def _whole(processes: Sequence[Process]) -> str:
+    cut = [str(process.pid) for process in processes if not process.complete]
+    return f"no: the recording of process {', '.join(cut)} was not ended in order" if cut else "yes"

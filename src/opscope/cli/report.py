@@ -1,0 +1,73 @@
+"""`opscope report`: recordings as a table, or as JSON lines."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+from rich.console import Console
+
+from opscope.analyse import select
+from opscope.cli.files import FILES, load
+from opscope.present import REPORTS, print_report, report_rows, write_rows
+from opscope.present.table import WIDTH
+
+
+@click.command(short_help="Print what was recorded.")
+@FILES
+@click.option(
+    "--by",
+    type=click.Choice(list(REPORTS)),
+    default="op",
+    show_default=True,
+    help="What a row stands for.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a row, not a table.")
+@click.option("--sort", metavar="KEY", help="Sort by a key of the JSON rows, such as python_ns.")
+@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Only the first N rows.")
+@click.option(
+    "--include",
+    multiple=True,
+    metavar="GLOB",
+    help="Only operators of such a name; may be repeated.",
+)
+@click.option(
+    "--exclude", multiple=True, metavar="GLOB", help="No operators of such a name; may be repeated."
+)
+@click.option(
+    "--width",
+    type=click.IntRange(min=20),
+    metavar="N",
+    help="Columns of the table; that of the terminal if not given.",
+)
+def report(
+    files: tuple[str, ...],
+    by: str,
+    as_json: bool,
+    sort: str | None,
+    limit: int | None,
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
+    width: int | None,
+) -> None:
+    """Print what was recorded. Several files are read as one recording.
+
+    Times in JSON are nanoseconds, and null is what was not measured.
+    """
+    session = load(files)
+    rows = report_rows(session, by)
+    chosen = select(
+        rows, REPORTS[by].keys, sort=sort, limit=limit, include=include, exclude=exclude
+    )
+    if as_json:
+        write_rows(chosen, sys.stdout)
+    else:
+        print_report(session, _console(width), by=by, rows=chosen)
+
+
+def _console(width: int | None) -> Console:
+    """Standard output; a file or a pipe, which wraps nothing, gets a wide table."""
+    if width is None and not sys.stdout.isatty() and not os.environ.get("COLUMNS"):
+        width = WIDTH
+    return Console(width=width, highlight=False, markup=False, emoji=False)

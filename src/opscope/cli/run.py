@@ -1,0 +1,63 @@
+"""`opscope run`: a Python program, recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import click
+
+from opscope.cli import program
+from opscope.cli.running import bare, begin
+from opscope.errors import UsageError
+from opscope.profiler import default_output, profile
+
+_TAKE_A_VALUE = ("-o", "--output", "--host")
+
+
+class _LikePython(click.Command):
+    """As for `python`: what stands behind the script, or behind `-m MODULE`, is the program's."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put `--` where the program's own arguments begin."""
+        at = 0
+        while at < len(args) and args[at].startswith("-") and args[at] not in ("-", "--"):
+            if args[at].startswith("-m"):
+                at += 2 if args[at] == "-m" else 1
+                break
+            at += 2 if args[at] in _TAKE_A_VALUE else 1
+        else:
+            if args[at : at + 1] == ["--"]:
+                return super().parse_args(ctx, args)
+        # An option that lacks its value must not find the `--`.
+        own = ["--"] if at <= len(args) else []
+        return super().parse_args(ctx, [*args[:at], *own, *args[at:]])
+
+
+@click.command(cls=_LikePython, short_help="Run a Python program and record its custom operators.")
+@click.option("-o", "--output", metavar="F.opscope", help="Default: SCRIPT.PID.opscope.")
+@click.option("--host", "hosts", multiple=True, default=["auto"], help="Which frameworks to watch.")
+@click.option("--force", is_flag=True, help="Replace the output file if it is there.")
+@click.option("-m", "module", metavar="MODULE", help="Run a module, as python -m does.")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[SCRIPT] [ARGS]...")
+def run(
+    output: str | None,
+    hosts: tuple[str, ...],
+    force: bool,
+    module: str | None,
+    arguments: tuple[str, ...],
+) -> Callable[[], None]:
+    """Run SCRIPT (or -m MODULE) with its ARGS and record what its custom operators do.
+
+    The program sees its own arguments, standard input and `__main__`, and its exit code is this
+    command's. Whatever ends it, what was recorded is kept.
+    """
+    if module is not None:
+        start, name = program.module(module, arguments), f"{module}.py"
+    elif arguments:
+        start, name = program.script(arguments[0], arguments[1:]), arguments[0]
+    else:
+        raise UsageError("nothing to run: name a script, or a module with -m")
+    begin(profile(host=hosts, output=output or default_output(name), force=force))
+    # Handed back, so that the program runs outside click, which would take its exceptions.
+    return partial(bare, start)

@@ -1,0 +1,268 @@
+"""`profile`: the one object a user meets. Puts recorder, hosts and sink together, and apart."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import platform
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import wraps
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+from opscope import analyse, hosts, present, store
+from opscope._version import __version__
+from opscope.errors import UsageError
+from opscope.model import Kind, Session
+from opscope.record import Clock, Recorder, Writer, adopt, tasks, waits, watch
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_starting = threading.Lock()
+_running: profile | None = None
+
+
+class profile:
+    """Record what happens inside custom operators, in a block or between `start` and `stop`.
+
+    `host`: "auto" (all there are), a name, or several. `output`: a file to write while recording
+    goes on, with `force` to replace one that is there; None keeps everything in memory. Also a
+    decorator: every call of the function is then a recording (only sensible with `output=None`).
+
+    One recording at a time in a process; none at all while OPSCOPE_DISABLE is set in the
+    environment. All methods may be called from any thread, also inside a
+    custom operator. Calls that run when recording begins, pauses or ends keep their row.
+    """
+
+    def __init__(
+        self,
+        host: str | Sequence[str] = "auto",
+        output: str | os.PathLike[str] | None = None,
+        *,
+        force: bool = False,
+        clock: Clock | None = None,
+    ) -> None:
+        self.host = host
+        self.output = output
+        self._force = force
+        self._clock = clock
+        self._recorder: Recorder | None = None
+        self._writer: Writer | None = None
+        self._sink: store.FileSink | store.MemorySink | None = None
+        self._hooks = ExitStack()
+        self._step = 0
+        self._step_count = 0
+        self._session: Session | None = None
+
+    # --- recording --------------------------------------------------------------------------------
+
+    def start(self) -> profile:
+        """Begin to record. Raises UsageError when a recording runs already or the file exists."""
+        global _running
+        if _set("OPSCOPE_DISABLE"):
+            self._session = Session()
+            return self
+        with _starting:
+            if _running is not None:
+                raise UsageError("a recording is already running in this process: stop it first")
+            chosen = hosts.chosen(self.host)
+            sink = self._sink = (
+                store.MemorySink()
+                if self.output is None
+                else store.FileSink(self.output, force=self._force)
+            )
+            self._session = None
+            recorder = self._recorder = Recorder(sink, self._clock)
+            writer = self._writer = Writer(recorder)
+            tasks.machinery.add(Writer)
+            writer.head(list(sys.orig_argv), _versions())
+            _running = self
+            self._hooks = ExitStack()
+            try:
+                self._hooks.enter_context(tasks.handed_over())
+                self._hooks.enter_context(waits.seen())
+                self._hooks.enter_context(hosts.attached(chosen, recorder))
+            except BaseException:
+                self._take_apart(recorder, writer)
+                raise
+            writer.start()
+            recorder.since_ns = recorder.now()
+            watch.recorder = recorder
+            adopt(recorder)
+        return self
+
+    def stop(self) -> None:
+        """End the recording; nothing happens when there is none. Blocks until all is written."""
+        with _starting:
+            recorder, writer = self._recorder, self._writer
+            if recorder is None or writer is None or recorder.closed:
+                return
+            watch.recorder = None
+            self._end_step(recorder)
+            self._take_apart(recorder, writer)
+
+    def _take_apart(self, recorder: Recorder, writer: Writer) -> None:
+        global _running
+        try:
+            self._hooks.close()
+        finally:
+            recorder.closed = True
+            _running = None
+            writer.finish()
+
+    def pause(self) -> None:
+        """Stop recording for a while: what begins is not seen, the time does not count."""
+        with _starting:
+            recorder = self._recording()
+            if recorder is not None:
+                watch.recorder = None
+                recorder.pause()
+
+    def resume(self) -> None:
+        """Go on after `pause`."""
+        with _starting:
+            recorder = self._recording()
+            if recorder is not None and recorder.paused_ns:
+                recorder.resume()
+                watch.recorder = recorder
+                adopt(recorder)
+
+    def flush(self) -> None:
+        """Write everything recorded so far now, not at the next quarter of a second. Blocks."""
+        if self._writer is not None and self._recorder is not None and not self._recorder.closed:
+            self._writer.flush()
+
+    def step(self) -> None:
+        """End a step of the program's loop and begin the next."""
+        with _starting:
+            recorder = self._recording()
+            if recorder is None:
+                return
+            self._end_step(recorder)
+            self._step_count += 1
+            name = recorder.name(f"step {self._step_count}")
+            self._step = recorder.begin(Kind.STEP, name, owner=0)
+
+    def _end_step(self, recorder: Recorder) -> None:
+        if self._step:
+            recorder.end(self._step)
+            self._step = 0
+
+    def _recording(self) -> Recorder | None:
+        if _set("OPSCOPE_DISABLE"):
+            return None
+        if self._recorder is None or self._recorder.closed:
+            raise UsageError("nothing is being recorded: call start() or use a with block")
+        return self._recorder
+
+    # --- results ----------------------------------------------------------------------------------
+
+    @property
+    def session(self) -> Session:
+        """What was recorded; while recording, what has been recorded so far."""
+        if self._session is not None:
+            return self._session
+        recorder, writer, sink = self._recorder, self._writer, self._sink
+        if recorder is None or writer is None or sink is None:
+            raise UsageError("nothing has been recorded yet")
+        if not recorder.closed:
+            self.flush()
+            return sink.session()
+        self._session = sink.session()
+        return self._session
+
+    def summary(self) -> list[dict[str, Any]]:
+        """One row an operator, path and phase, as `opscope report --json` prints them."""
+        return summary(self.session)
+
+    def __str__(self) -> str:
+        return present.render_summary(self.session)
+
+    # --- as a block and as a decorator ------------------------------------------------------------
+
+    def __enter__(self) -> profile:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def __call__(self, fn: F) -> F:
+        @wraps(fn)
+        def recorded(*args: Any, **kwargs: Any) -> Any:
+            if _running is self:  # the function calls itself: one recording is enough
+                return fn(*args, **kwargs)
+            with self:
+                return fn(*args, **kwargs)
+
+        return recorded  # type: ignore[return-value]
+
+
+def load(*paths: str | os.PathLike[str]) -> Session:
+    """Read session files as one session. Raises InputError for what cannot be read."""
+    return store.load(paths)
+
+
+def summary(session: Session) -> list[dict[str, Any]]:
+    """One row an operator, path and phase, as `opscope report --json` prints them; times in ns."""
+    return [present.as_json(row) for row in analyse.summary(session)]
+
+
+def export(session: Session, path: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Write the session in the format that the ending of `path` names.
+
+    Raises UsageError for an ending that is not known, or when the file exists and not `force`.
+    """
+    present.export(session, path, force=force)
+
+
+def default_output(script: str) -> str:
+    """Where a recording of `script` goes: OPSCOPE_OUTPUT, or else `SCRIPT.PID.opscope`.
+
+    `{pid}` in OPSCOPE_OUTPUT stands for the process id.
+    """
+    named = os.environ.get("OPSCOPE_OUTPUT")
+    if named:
+        return named.replace("{pid}", str(os.getpid()))
+    return f"{Path(script).stem or 'python'}.{os.getpid()}.opscope"
+
+
+def record_process() -> None:
+    """Record this process from now to its end: what OPSCOPE_ENABLE=1 asks for."""
+    if _running is None and not _set("OPSCOPE_DISABLE"):
+        whole = profile(output=default_output(sys.argv[0] if sys.argv else ""))
+        atexit.register(whole.stop)
+        whole.start()
+
+
+def _set(variable: str) -> bool:
+    """Whether an environment variable is set to something that does not mean no."""
+    return os.environ.get(variable, "").lower() not in ("", "0", "false", "no", "off")
+
+
+def _versions() -> dict[str, str]:
+    return {"opscope": __version__, "python": platform.python_version()}
+
+
+def _in_forked_child() -> None:
+    """The child shares the parent's file and has none of its threads: it records nothing."""
+    global _running, _starting
+    _starting = threading.Lock()
+    running, _running = _running, None
+    watch.recorder = None
+    if running is not None and running._recorder is not None and running._sink is not None:
+        running._recorder.closed = True
+        running._sink.abandon()
+        running._hooks.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_forked_child)
