@@ -34,8 +34,8 @@ def main() -> None:
     parser.add_argument("--ops", type=int, default=2000, help="operators a round (default 2000)")
     chosen = parser.parse_args()
     print(
-        f"opscope {opscope.__version__}, Python {platform.python_version()}, NumPy {np.__version__},"
-        f" {os.cpu_count()} CPUs; {chosen.rounds} paired rounds of {chosen.ops} operators"
+        f"opscope {opscope.__version__}, Python {platform.python_version()}, NumPy {np.__version__}"
+        f", {os.cpu_count()} CPUs; {chosen.rounds} paired rounds of {chosen.ops} operators"
     )
     for kind in ("threaded", "naive"):
         nd.use(kind, **({"workers": 1} if kind == "threaded" else {}))

@@ -1,0 +1,66 @@
+# Needs make and Python >= 3.10, nothing else. The first run makes .venv; later ones start at once.
+
+PYTHON ?= python3
+PIP_FLAGS ?=
+VENV := .venv
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint format bench clean
+
+help: ## Show this list
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@echo
+	@echo "  PYTHON=python3.12   which Python makes $(VENV) (now: $(PYTHON))"
+	@echo "  PIP_FLAGS=...       more options for pip install"
+
+demo: $(VENV)/.installed ## Train a small network under opscope and show what its operators did
+	@$(VENV)/bin/opscope demo --output build/demo --force
+
+test: $(VENV)/.test-installed ## Lint, types and all tests
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/python -m pytest
+
+lint: $(VENV)/.test-installed ## Lint, format check and types, no tests
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+
+format: $(VENV)/.test-installed ## Format the code and mend what ruff can mend
+	$(VENV)/bin/ruff format .
+	$(VENV)/bin/ruff check --fix .
+
+bench: $(VENV)/.installed ## Measure what profiling costs, side by side
+	$(VENV)/bin/python bench/engine_overhead.py
+
+clean: ## Remove .venv, caches, builds and what the demo left in build/
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+# Stamps: each is older than pyproject.toml exactly when an install is due.
+
+$(VENV)/.installed: pyproject.toml
+	$(make-venv)
+	$(call install,.)
+	@touch $@
+
+$(VENV)/.test-installed: pyproject.toml
+	$(make-venv)
+	$(call install,.[test])
+	@touch $@ $(VENV)/.installed
+
+# An environment that is there but has no working pip (a Python that went away, Debian without
+# python3-venv) is made again.
+define make-venv
+@command -v $(PYTHON) >/dev/null 2>&1 || { echo "opscope needs Python 3.10 or newer, and '$(PYTHON)' was not found. Try: make $(or $(MAKECMDGOALS),test) PYTHON=/path/to/python3" >&2; exit 1; }
+@$(PYTHON) -c 'import sys; v = sys.version_info; ok = v[:2] >= (3, 10); ok or sys.stderr.write("opscope needs Python 3.10 or newer, and $(PYTHON) is %d.%d. Try: make $(or $(MAKECMDGOALS),test) PYTHON=python3.12\n" % v[:2]); sys.exit(not ok)'
+@$(VENV)/bin/python -m pip --version >/dev/null 2>&1 || { echo "Making $(VENV) with $$($(PYTHON) --version)"; $(PYTHON) -m venv --clear $(VENV); }
+endef
+
+define install
+@echo "Installing opscope and what it needs into $(VENV) (once, about a minute)"
+@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check $(PIP_FLAGS) --editable '$(1)'
+endef
