@@ -7,10 +7,10 @@ VENV := .venv
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format bench clean
+.PHONY: help demo test lint format bench bench-mxnet clean
 
 help: ## Show this list
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@echo
 	@echo "  PYTHON=python3.12   which Python makes $(VENV) (now: $(PYTHON))"
 	@echo "  PIP_FLAGS=...       more options for pip install"
@@ -36,8 +36,11 @@ format: $(VENV)/.test-installed ## Format the code and mend what ruff can mend
 bench: $(VENV)/.installed ## Measure what profiling costs, side by side
 	$(VENV)/bin/python bench/engine_overhead.py
 
+bench-mxnet: $(VENV)/.installed .venv-mxnet/.installed ## Run the same program on real MXNet and on the engine
+	$(VENV)/bin/python bench/against_mxnet.py --python .venv-mxnet/bin/python
+
 clean: ## Remove .venv, caches, builds and what the demo left in build/
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-mxnet build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # Stamps: each is older than pyproject.toml exactly when an install is due.
@@ -51,6 +54,14 @@ $(VENV)/.test-installed: pyproject.toml
 	$(make-venv)
 	$(call install,.[test])
 	@touch $@ $(VENV)/.installed
+
+# MXNet 1.9.1 is its last release: wheels for x86-64 Linux, and names that NumPy 1.24 took away.
+.venv-mxnet/.installed: Makefile
+	@$(PYTHON) -c 'import platform as p, sys; ok = (p.system(), p.machine()) == ("Linux", "x86_64") and (3, 8) <= sys.version_info[:2] <= (3, 11); ok or sys.stderr.write("real MXNet 1.9.1 needs x86-64 Linux and Python 3.8 to 3.11; this is %s %s with Python %d.%d. Try: make bench-mxnet PYTHON=python3.11\n" % (p.system(), p.machine(), *sys.version_info[:2])); sys.exit(not ok)'
+	@$(PYTHON) -m venv --clear .venv-mxnet
+	@echo "Installing MXNet 1.9.1 into .venv-mxnet (once)"
+	@.venv-mxnet/bin/python -m pip install --quiet --disable-pip-version-check $(PIP_FLAGS) mxnet==1.9.1 'numpy<1.24'
+	@touch $@
 
 # An environment that is there but has no working pip (a Python that went away, Debian without
 # python3-venv) is made again.

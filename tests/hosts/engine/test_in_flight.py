@@ -6,7 +6,8 @@ import threading
 from typing import Any
 
 import pytest
-from tests.hosts.engine.found import check, free, owned, rows
+from tests.hosts.checks import check
+from tests.hosts.engine.found import free, owned, rows
 from tests.hosts.engine.ops import ENGINES, add_one, define, engine_of
 
 import opscope

@@ -7,7 +7,8 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.hosts.engine.found import check, free, owned, rows
+from tests.hosts.checks import check
+from tests.hosts.engine.found import free, owned, rows
 from tests.hosts.engine.ops import add_one, define, engine_of
 
 import opscope

@@ -7,7 +7,8 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tests.hosts.engine.found import check, flags, free, owned, rows
+from tests.hosts.checks import check
+from tests.hosts.engine.found import flags, free, owned, rows
 from tests.hosts.engine.ops import ENGINES, add_one, define, engine_of, triple
 
 import opscope
