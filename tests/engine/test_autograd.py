@@ -177,3 +177,163 @@ def test_linear_regression_learns(any_kind: str) -> None:
         b -= b.grad * 0.1
     np.testing.assert_allclose(w.asnumpy().ravel(), [1, -2, 0.5], atol=1e-4)
     np.testing.assert_allclose(b.asnumpy(), [3], atol=1e-4)
+
+
+def test_modes_by_hand() -> None:
+    assert autograd.set_recording(True) is False
+    assert autograd.set_training(True) is False
+    assert autograd.is_recording()
+    assert autograd.is_training()
+    assert autograd.set_training(False) is True
+    assert autograd.set_recording(False) is True
+    assert not autograd.is_recording()
+
+
+def test_marked_variables_have_gradients_of_the_caller(any_kind: str) -> None:
+    x, y = nd.array([1.0, 2.0]), nd.array([3.0, 4.0])
+    given, more = nd.full(2, 9), nd.full(2, 9)
+    autograd.mark_variables([x, y], [given, more], ["write", "add"])
+    with autograd.record():
+        z = x * y
+    z.backward()
+    assert x.grad is given
+    assert y.grad is more
+    assert given.asnumpy().tolist() == [3, 4]
+    assert more.asnumpy().tolist() == [10, 11]
+    autograd.mark_variables(x, given, "null")
+    assert x.grad is None
+    with pytest.raises(nd.EngineError, match="1 gradients"):
+        autograd.mark_variables([x, y], [given])
+    with pytest.raises(nd.ShapeError):
+        autograd.mark_variables(x, nd.ones(3))
+    with pytest.raises(nd.EngineError, match="grad_req"):
+        autograd.mark_variables(x, given, "perhaps")
+
+
+def test_grad_returns_and_touches_nothing(any_kind: str) -> None:
+    x, w = leaf(1, 2), leaf(3, 4, req="add")
+    with autograd.record():
+        middle = x * w
+        y = middle * middle
+    dx, dmiddle, dy = autograd.grad(y, [x, middle, y], retain_graph=True)
+    assert dx.asnumpy().tolist() == [18, 64]
+    assert dmiddle.asnumpy().tolist() == [6, 16]
+    assert dy.asnumpy().tolist() == [1, 1]
+    (dw,) = autograd.grad([y], [w], [nd.array(np.array([1.0, 10.0]))], retain_graph=True)
+    assert dw.asnumpy().tolist() == [6, 320]
+    assert autograd.grad(y, x).asnumpy().tolist() == [18, 64]
+    assert x.grad.asnumpy().tolist() == w.grad.asnumpy().tolist() == [0, 0]
+    with pytest.raises(nd.EngineError, match="freed"):
+        autograd.grad(y, x)
+    with autograd.record():
+        y = x * 2
+    for stranger in (nd.ones(2), w):
+        with pytest.raises(nd.EngineError, match="do not depend on variable 1"):
+            autograd.grad(y, [x, stranger])
+    with pytest.raises(nd.EngineError, match="create_graph"):
+        autograd.grad(y, x, create_graph=True)
+    assert autograd.grad(y, x).asnumpy().tolist() == [2, 2]  # a refusal frees nothing
+
+
+def test_one_head_needs_no_list() -> None:
+    x = leaf(1, 2)
+    with autograd.record():
+        y = x * x
+    autograd.backward(y, nd.array(np.array([1.0, 3.0])))
+    assert x.grad.asnumpy().tolist() == [2, 12]
+
+
+def test_a_part_that_was_freed_is_told_before_anything_is_pushed(any_kind: str) -> None:
+    x = leaf(1, 2)
+    with autograd.record():
+        y = x * x
+        z, w = y + 1, y * 3
+    z.backward()
+    with pytest.raises(nd.EngineError, match="'elemwise_mul' was freed; use retain_graph"):
+        w.backward()
+    assert x.grad.asnumpy().tolist() == [2, 4]
+
+
+def test_several_heads_meet_and_one_may_be_inside_the_other() -> None:
+    x = leaf(1, 2)
+    with autograd.record():
+        y = x * 3
+        z = y * y
+    autograd.backward([z, y, z])
+    assert x.grad.asnumpy().tolist() == [2 * 18 + 3, 2 * 36 + 3]
+
+
+def test_attaching_after_the_use_does_not_cut() -> None:
+    x = leaf(1, 2)
+    with autograd.record():
+        y = x * 2
+        z = y * y
+    y.attach_grad()
+    z.backward()
+    assert x.grad.asnumpy().tolist() == [8, 16]
+    assert y.grad.asnumpy().tolist() == [0, 0]
+
+
+def test_out_is_recorded_unless_it_would_lose_elements(any_kind: str) -> None:
+    x, y = leaf(1, 2), nd.empty(2, "float64")
+    with autograd.record():
+        nd.square(x, out=y)
+        z = y * 3
+    z.backward()
+    assert x.grad.asnumpy().tolist() == [6, 12]
+    with autograd.record():
+        for change in (
+            lambda: nd.square(x, out=x),
+            lambda: nd.square(nd.ones(2), out=x),
+            lambda: nd.square(x, out=y),  # recorded above
+            lambda: nd.split(x, 2, axis=0, out=[x[0:1], x]),
+        ):
+            with pytest.raises((nd.EngineError, nd.ShapeError)):
+                change()
+        nd.square(nd.ones(2), out=nd.empty(2))  # nothing to do with gradients
+
+
+def test_a_freed_tape_lets_go_of_the_elements() -> None:
+    x = leaf(1, 2)
+    with autograd.record():
+        y = x * 2
+        z = nd.exp(y)
+    variable = y.storage.var
+    del y
+    gc.collect()
+    nd.waitall()
+    assert not variable.deleted
+    z.backward()
+    nd.waitall()
+    nd.waitall()
+    assert variable.deleted
+
+
+def test_a_mode_of_training_reaches_bodies_of_backward() -> None:
+    from .test_custom import add_one, define
+
+    seen = []
+
+    def backward(op, req, grads, ins, outs, in_grads, aux):  # type: ignore[no-untyped-def]
+        seen.append(autograd.is_training())
+        op.assign(in_grads[0], req[0], grads[0])
+
+    define("a_mode", add_one, backward)
+    x = leaf(1)
+    for mode in (True, False):
+        with autograd.record(train_mode=False):
+            y = nd.custom(x, op_type="a_mode")
+        autograd.backward(y, train_mode=mode)
+        nd.waitall()
+    assert seen == [True, False]
+
+
+def test_an_out_that_was_a_second_output_before() -> None:
+    x = leaf(1, 2)
+    with autograd.record():
+        part = nd.split(x, 2, axis=0)[1]
+    part.attach_grad("null")
+    with autograd.record():
+        nd.sum(x * x, out=part)
+    part.backward()
+    assert x.grad.asnumpy().tolist() == [2, 4]

@@ -298,6 +298,24 @@ def test_errors_three_deep_and_a_body_that_forgives(custom_kind: str) -> None:
     nd.waitall()
 
 
+def test_a_body_may_wait_for_what_was_queued_behind_it() -> None:
+    nd.use(workers=1, custom_on="workers")
+    go, event = threading.Event(), threading.Event()
+
+    def forward(op: Any, is_train: Any, req: Any, ins: Any, outs: Any, aux: Any) -> None:
+        event.wait()
+        op.assign(outs[0], req[0], 1)
+
+    define("t_behind", forward)
+    a = nd.empty(1)
+    nd.push_sync(go.wait)
+    result = nd.custom(a, op_type="t_behind")
+    nd.push_sync(event.set)
+    go.set()
+    assert result.asscalar() == 1
+    nd.use()
+
+
 def test_a_body_that_raises_still_waits_for_what_it_pushed() -> None:
     nd.use(workers=2)
     go, order = threading.Event(), []
@@ -416,6 +434,8 @@ def test_states_written_in_forward_are_seen_in_backward(custom_kind: str) -> Non
         op: Any, req: Any, grads: Any, ins: Any, outs: Any, in_grads: Any, aux: Any
     ) -> None:
         op.assign(in_grads[0], req[0], grads[0] * aux[0])
+        in_grads[0].wait_to_read()
+        time.sleep(0.01)
         op.assign(aux[0], "add", 1)
 
     define("t_state", forward, backward, states=("moving",))
@@ -425,8 +445,31 @@ def test_states_written_in_forward_are_seen_in_backward(custom_kind: str) -> Non
         y = nd.custom(x, state, op_type="t_state")
     assert state.asnumpy().tolist() == [10, 20]
     y.backward()
-    assert x.grad.asnumpy().tolist() == [10, 20]
     assert state.asnumpy().tolist() == [11, 21]
+    assert x.grad.asnumpy().tolist() == [10, 20]
+
+
+def test_backward_sees_only_what_it_declared(custom_kind: str) -> None:
+    seen: list[list[float]] = []
+
+    def backward(
+        op: Any, req: Any, grads: Any, ins: Any, outs: Any, in_grads: Any, aux: Any
+    ) -> None:
+        seen.append([part[0].asscalar() for part in (grads, ins, outs)])
+        op.assign(in_grads[0], req[0], 1)
+
+    prop = define("t_declares", add_one, backward)
+    x = nd.array([5.0])
+    x.attach_grad()
+    for part in range(3):
+        prop.declare_backward_dependency = (  # type: ignore[method-assign]
+            lambda self, *parts, part=part: parts[part]
+        )
+        with autograd.record():
+            y = nd.custom(x, op_type="t_declares")
+        y.backward(nd.array([7.0]))
+        nd.waitall()
+    assert seen == [[7, 0, 0], [0, 5, 0], [0, 0, 6]]
 
 
 def test_several_outputs_and_unused_ones(custom_kind: str) -> None:

@@ -249,6 +249,18 @@ def test_bulk_scope_left_by_an_exception_hands_over(engine: Engine) -> None:
     assert ran == [1]
 
 
+def test_nested_scopes_keep_the_order(engine: Engine) -> None:
+    var, order = engine.new_var(), []
+    with engine.bulk(8):
+        engine.push_sync(lambda: order.append("outer"), (), (var,))
+        with engine.bulk(2):
+            for number in range(3):
+                engine.push_sync(lambda number=number: order.append(number), (), (var,))
+        engine.push_sync(lambda: order.append("outer again"), (), (var,))
+    engine.wait_all()
+    assert order == ["outer", 0, 1, 2, "outer again"]
+
+
 def test_failure_inside_a_segment_spares_the_rest(engine: Engine) -> None:
     good, bad, after = engine.new_var(), engine.new_var(), engine.new_var()
     ran: list[str] = []
@@ -262,6 +274,20 @@ def test_failure_inside_a_segment_spares_the_rest(engine: Engine) -> None:
     engine.wait_for_var(bad)  # one failure, raised once
     engine.wait_all()
     assert ran == ["good"]
+
+
+def test_failure_from_before_a_segment_spares_the_rest(engine: Engine) -> None:
+    good, bad = engine.new_var(), engine.new_var()
+    ran: list[str] = []
+    engine.push_sync(lambda: 1 / 0, (), (bad,))
+    with engine.bulk(8):
+        engine.push_sync(lambda: ran.append("reader"), (bad,))
+        engine.push_sync(lambda: ran.append("good"), (), (good,))
+    engine.wait_for_var(good)
+    assert ran == ["good"]
+    assert good.version == 1
+    with pytest.raises(ZeroDivisionError):
+        engine.wait_all()
 
 
 def test_stop_and_start_again_and_again(engine: Engine) -> None:

@@ -15,7 +15,7 @@ import pytest
 from opscope import engine as nd
 from opscope.engine.errors import EngineError
 from opscope.engine.graph import CHORE, Task
-from opscope.engine.pool import Queue, Worker
+from opscope.engine.pool import Pool, Queue, Worker
 from opscope.engine.threaded import ThreadedEngine
 
 from .conftest import Heard
@@ -97,6 +97,21 @@ def test_two_large_operations_overlap() -> None:
         nd.hooks.remove("started", started)
         nd.hooks.remove("finished", finished)
         nd.use()
+
+
+def test_ending_of_a_thread_that_is_not_started_yet_is_awaited() -> None:
+    lock, ended = threading.Lock(), []
+    pool = Pool("engine-test", 1, 1, 1.0, lambda worker: ended.append("worker"))
+    task = Task(None, "t")
+    with lock:
+        pool.put(task)
+        (worker,) = pool.summon()
+    joiner = threading.Thread(target=lambda: (worker.await_end(), ended.append("joiner")))
+    joiner.start()
+    time.sleep(0.02)
+    worker.start()
+    joiner.join()
+    assert ended == ["worker", "joiner"]
 
 
 def test_a_task_that_would_wait_for_itself_is_refused() -> None:
@@ -285,6 +300,11 @@ def test_changing_engines_keeps_arrays_and_failures() -> None:
         b = b * 1
     with pytest.raises(ValueError, match="scale"):
         nd.waitall()
+    var = a.storage.var
+    del a
+    gc.collect()
+    nd.waitall()
+    assert var.deleted  # by the engine in use, though another one made it
     with pytest.raises(ValueError, match="kind"):
         nd.use("magic")
     nd.use()

@@ -51,9 +51,19 @@ class Arithmetic:
         return _reversed(self, other, "div", "_rdiv_scalar")
 
     def __pow__(self, other: Any) -> Array:
-        if not isinstance(other, numbers.Real):
-            return NOT_OURS
-        return _apply("_power_scalar", self, scalar=_number(other))
+        return _broadcast(self, other, "power")
+
+    def __rpow__(self, other: Any) -> Array:
+        return _broadcast(self, other, "power", True)
+
+    def __mod__(self, other: Any) -> Array:
+        return _broadcast(self, other, "mod")
+
+    def __rmod__(self, other: Any) -> Array:
+        return _broadcast(self, other, "mod", True)
+
+    def __abs__(self) -> Array:
+        return _apply("abs", self)
 
     def __neg__(self) -> Array:
         return _apply("negative", self)
@@ -114,9 +124,10 @@ class Arithmetic:
         return _apply("cast", self, dtype=np.dtype(dtype))
 
     def reshape(self, *shape: Any) -> Array:
-        """A new array of another shape; one extent may be -1."""
-        wanted = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
-        return _apply("reshape", self, shape=tuple(wanted))
+        """A new array of another shape; see the function `reshape`."""
+        from .operators.axes import reshape  # it needs arrays itself
+
+        return reshape(cast("Array", self), shape[0] if len(shape) == 1 else shape)
 
     @property
     def T(self) -> Array:
@@ -169,6 +180,15 @@ def _reversed(self: Arithmetic, other: Any, stem: str, scalar_name: str) -> Arra
     if not isinstance(other, np.ndarray):
         return NOT_OURS
     return _binary(_as_array(other), self, stem, scalar_name)
+
+
+def _broadcast(self: Arithmetic, other: Any, stem: str, reverse: bool = False) -> Array:
+    if isinstance(other, numbers.Real):
+        return _apply(f"_{'r' * reverse}{stem}_scalar", self, scalar=_number(other))
+    if not isinstance(other, (Arithmetic, np.ndarray)):
+        return NOT_OURS
+    pair = (self, _as_array(other))
+    return _apply(f"broadcast_{stem}", *(reversed(pair) if reverse else pair))
 
 
 def _compare(self: Arithmetic, other: Any, stem: str) -> Array:

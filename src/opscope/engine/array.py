@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -93,11 +96,17 @@ class Array(Arithmetic):
 
     def attach_grad(self, grad_req: str = "write") -> None:
         """Give it a gradient of zeros that `backward` writes, or adds to; makes it a leaf."""
+        self.mark(None if grad_req == "null" else zeros(self.shape, self.dtype), grad_req)
+
+    def mark(self, grad: Array | None, grad_req: str = "write") -> None:
+        """As `attach_grad`, with an array of the caller's for the gradient."""
         if grad_req not in ("null", "write", "add"):
             raise EngineError(f"grad_req must be 'null', 'write' or 'add', not {grad_req!r}")
+        if grad is not None and grad.shape != self.shape:
+            raise ShapeError(f"a gradient of shape {grad.shape} for shape {self.shape}")
         self.node = None
         self.grad_req = grad_req
-        self.grad = None if grad_req == "null" else zeros(self.shape, self.dtype)
+        self.grad = None if grad_req == "null" else grad
 
     def detach(self) -> Array:
         """The same elements, unknown to the tape."""
@@ -116,6 +125,16 @@ def apply(name: str, *inputs: Array, out: Array | None = None, **params: Any) ->
         if not isinstance(array, Array):
             raise TypeError(f"{name} needs arrays, not {type(array).__name__}")
     return application.apply(Array, name, inputs, out, params)
+
+
+def several(
+    name: str, *inputs: Array, out: Sequence[Array] | None = None, **params: Any
+) -> list[Array]:
+    """As `apply`, for an operator with several outputs."""
+    for array in inputs:
+        if not isinstance(array, Array):
+            raise TypeError(f"{name} needs arrays, not {type(array).__name__}")
+    return application.several(Array, name, inputs, out, params)
 
 
 def array(source: Any, dtype: Any = None) -> Array:
@@ -149,25 +168,42 @@ def empty(shape: Any, dtype: Any = np.float32) -> Array:
     return Array(Storage(Cell(to_shape(shape), np.dtype(dtype))))
 
 
-def zeros(shape: Any, dtype: Any = np.float32) -> Array:
+def zeros(shape: Any, dtype: Any = np.float32, out: Array | None = None) -> Array:
     """An array of zeros."""
-    return apply("_zeros", shape=to_shape(shape), dtype=dtype)
+    return apply("_zeros", out=out, shape=to_shape(shape), dtype=dtype)
 
 
-def ones(shape: Any, dtype: Any = np.float32) -> Array:
+def ones(shape: Any, dtype: Any = np.float32, out: Array | None = None) -> Array:
     """An array of ones."""
-    return apply("_ones", shape=to_shape(shape), dtype=dtype)
+    return apply("_ones", out=out, shape=to_shape(shape), dtype=dtype)
 
 
-def full(shape: Any, value: float, dtype: Any = np.float32) -> Array:
+def full(shape: Any, value: float, dtype: Any = np.float32, out: Array | None = None) -> Array:
     """An array of this value."""
-    return apply("_full", shape=to_shape(shape), value=value, dtype=dtype)
+    return apply("_full", out=out, shape=to_shape(shape), value=value, dtype=dtype)
 
 
 def arange(
-    start: float, stop: float | None = None, step: float = 1, dtype: Any = np.float32
+    start: float,
+    stop: float | None = None,
+    step: float = 1,
+    dtype: Any = np.float32,
+    repeat: int = 1,
+    out: Array | None = None,
 ) -> Array:
-    """Evenly spaced values, as NumPy's."""
+    """Evenly spaced values, as NumPy's, each `repeat` times."""
     if stop is None:
         start, stop = 0, start
-    return array(np.arange(start, stop, step, dtype=dtype))
+    if not step:
+        raise ValueError("step must not be 0")
+    shape = (max(math.ceil((stop - start) / step), 0) * operator.index(repeat),)
+    span = {"start": start, "stop": stop, "step": step, "repeat": repeat}
+    return apply("_arange", out=out, shape=shape, dtype=dtype, **span)
+
+
+def eye(
+    rows: int, columns: int = 0, k: int = 0, dtype: Any = np.float32, out: Array | None = None
+) -> Array:
+    """Ones on the `k`-th diagonal; as many columns as rows if 0."""
+    shape = to_shape((rows, columns or rows))
+    return apply("_eye", out=out, shape=shape, k=operator.index(k), dtype=dtype)

@@ -1,4 +1,4 @@
-"""Recording operators and walking back over them."""
+"""Recording operators and walking back over them. The walk itself is in `backwards`."""
 
 from __future__ import annotations
 
@@ -6,16 +6,21 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from .array import Array, apply
+from .backwards import ordered, walk
 from .errors import EngineError, ShapeError
-from .tape import Node, state
+from .tape import Node, edge, state
 
 __all__ = [
     "backward",
+    "grad",
     "is_recording",
     "is_training",
+    "mark_variables",
     "pause",
     "predict_mode",
     "record",
+    "set_recording",
+    "set_training",
     "train_mode",
 ]
 
@@ -63,9 +68,40 @@ def is_training() -> bool:
     return state.training
 
 
+def set_recording(is_recording: bool) -> bool:
+    """Record, or do not, from now on in this thread; returns what was before."""
+    before, state.recording = state.recording, bool(is_recording)
+    return before
+
+
+def set_training(train_mode: bool) -> bool:
+    """Run for training, or for prediction, from now on in this thread; returns what was before."""
+    before, state.training = state.training, bool(train_mode)
+    return before
+
+
+def mark_variables(
+    variables: Array | Sequence[Array],
+    gradients: Array | Sequence[Array],
+    grad_reqs: str | Sequence[str] = "write",
+) -> None:
+    """Make the variables leaves whose gradients `backward` puts into these arrays."""
+    if isinstance(variables, Array):
+        variables = [variables]
+    if isinstance(gradients, Array):
+        gradients = [gradients]
+    reqs = [grad_reqs] * len(variables) if isinstance(grad_reqs, str) else list(grad_reqs)
+    if not len(variables) == len(gradients) == len(reqs):
+        raise EngineError(
+            f"{len(variables)} variables, {len(gradients)} gradients and {len(reqs)} requests"
+        )
+    for variable, gradient, req in zip(variables, gradients, reqs, strict=True):
+        variable.mark(gradient, req)
+
+
 def backward(
-    heads: Sequence[Array],
-    head_grads: Sequence[Array | None] | None = None,
+    heads: Array | Sequence[Array],
+    head_grads: Array | Sequence[Array | None] | None = None,
     retain_graph: bool = False,
     train_mode: bool = True,
 ) -> None:
@@ -74,68 +110,71 @@ def backward(
     Does not block. A missing head gradient is ones. The tape is freed unless `retain_graph`;
     EngineError when it was freed before, or when a head was not recorded.
     """
+    heads, head_grads = _checked(heads, head_grads)
+    order = ordered(heads)
+    with _scope(False, train_mode):
+        found = walk(order, heads, head_grads, add=True)
+        for array, gradient in found.leaves.items():
+            assert array.grad is not None
+            if array.grad_req == "add":
+                apply("elemwise_add", array.grad, gradient, out=array.grad)
+            else:
+                apply("_copyto", gradient, out=array.grad)
+    if not retain_graph:
+        _free(order)
+
+
+def grad(
+    heads: Array | Sequence[Array],
+    variables: Array | Sequence[Array],
+    head_grads: Array | Sequence[Array | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    train_mode: bool = True,
+) -> Array | list[Array]:
+    """The gradients of the heads by these variables, as new arrays; no `grad` is touched.
+
+    One array for one variable, a list for a list. Does not block. EngineError where `backward`
+    raises, and for a variable the heads do not depend on. Gradients of gradients (`create_graph`)
+    are not recorded here.
+    """
+    if create_graph:
+        raise EngineError("create_graph: gradients are not recorded themselves")
+    heads, head_grads = _checked(heads, head_grads)
+    wanted = [variables] if isinstance(variables, Array) else list(variables)
+    order = ordered(heads)
+    places = [edge(variable) for variable in wanted]
+    with _scope(False, train_mode):
+        found = walk(order, heads, head_grads, add=False, watched=places)
+    gradients = [found.at(place) for place in places]
+    for number, gradient in enumerate(gradients):
+        if gradient is None:
+            raise EngineError(f"the heads do not depend on variable {number}")
+    if not retain_graph:
+        _free(order)
+    some = [gradient for gradient in gradients if gradient is not None]
+    return some[0] if isinstance(variables, Array) else some
+
+
+def _checked(
+    heads: Array | Sequence[Array], head_grads: Array | Sequence[Array | None] | None
+) -> tuple[Sequence[Array], Sequence[Array | None]]:
+    if isinstance(heads, Array):
+        heads = [heads]
+    if isinstance(head_grads, Array):
+        head_grads = [head_grads]
     if head_grads is None:
         head_grads = [None] * len(heads)
     if len(head_grads) != len(heads):
         raise EngineError(f"{len(heads)} heads and {len(head_grads)} gradients")
-    for head, grad in zip(heads, head_grads, strict=True):
+    for head, gradient in zip(heads, head_grads, strict=True):
         if head.node is None and head.grad is None:
             raise EngineError("the array was not made by recorded operators")
-        if grad is not None and grad.shape != head.shape:
-            raise ShapeError(f"a gradient of shape {grad.shape} for shape {head.shape}")
-    order = _order([head.node for head in heads if head.node is not None])
-    with _scope(False, train_mode):
-        _walk(order, heads, head_grads)
-    if not retain_graph:
-        for node in order:
-            node.free()
+        if gradient is not None and gradient.shape != head.shape:
+            raise ShapeError(f"a gradient of shape {gradient.shape} for shape {head.shape}")
+    return heads, head_grads
 
 
-def _order(roots: list[Node]) -> list[Node]:
-    """All nodes behind the roots, every node before those it was made from."""
-    seen: set[Node] = set()
-    found: list[Node] = []
-    stack: list[tuple[Node, bool]] = [(root, False) for root in roots]
-    while stack:
-        node, left = stack.pop()
-        if left:
-            found.append(node)
-        elif node not in seen:
-            seen.add(node)
-            if node.inputs is None:
-                raise EngineError(f"the tape behind {node.name!r} was freed; use retain_graph")
-            stack.append((node, True))
-            stack += [(a.node, False) for a in node.inputs if a.node is not None]
-    found.reverse()
-    return found
-
-
-def _walk(order: list[Node], heads: Sequence[Array], head_grads: Sequence[Array | None]) -> None:
-    grads: dict[Node, list[Array | None]] = {node: [None] * node.outputs for node in order}
-    leaves: dict[Array, Array] = {}
-
-    def give(array: Array, grad: Array) -> None:
-        if array.node is not None:
-            slots = grads[array.node]
-            have = slots[array.index]
-            slots[array.index] = grad if have is None else have + grad
-        elif array.grad is not None:
-            leaves[array] = leaves[array] + grad if array in leaves else grad
-
-    for head, grad in zip(heads, head_grads, strict=True):
-        if grad is None:
-            grad = apply("_ones", shape=head.shape, dtype=head.dtype)
-        give(head, grad)
+def _free(order: list[Node]) -> None:
     for node in order:
-        incoming = grads.pop(node)
-        if node.inputs is None or node.gradient is None or all(g is None for g in incoming):
-            continue
-        for array, grad in zip(node.inputs, node.gradient(incoming), strict=True):
-            if grad is not None:
-                give(array, grad)
-    for array, grad in leaves.items():
-        assert array.grad is not None
-        if array.grad_req == "add":
-            apply("elemwise_add", array.grad, grad, out=array.grad)
-        else:
-            apply("_copyto", grad, out=array.grad)
+        node.free()

@@ -6,6 +6,9 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from . import draws
+from .draws import Draws
+
 if TYPE_CHECKING:
     from .bulk import Segment
     from .graph import Task
@@ -26,11 +29,13 @@ class Call:
     """One forward or backward of one custom operator.
 
     `forward` is the forward call a backward one belongs to, `outer` the call whose body pushed it,
-    `error` what its body raised, `thread` the ident while it runs. `note` is free for one watcher.
+    `error` what its body raised, `thread` the ident while it runs, `draws` its random numbers.
+    `note` is free for one watcher.
     """
 
     __slots__ = (
         "direction",
+        "draws",
         "error",
         "forward",
         "gates",
@@ -49,6 +54,8 @@ class Call:
         self.direction = direction
         self.forward = forward
         self.outer = outer
+        # Taken when it is pushed, which for one body is always in the same order.
+        self.draws: Draws = (draws.root() if outer is None else outer.draws).branch()
         self.task: Task | None = None
         self.error: BaseException | None = None
         self.thread: int | None = None

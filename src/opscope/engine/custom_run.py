@@ -31,7 +31,7 @@ def push_call(
     backward = call.direction == "backward"
     name = f"_backward_{call.op.name}" if backward else call.op.name
     task = Task(None, name, *holds, kind=CUSTOM, pushed_by=here.call)
-    training = backward or tape.state.training
+    training = tape.state.training
     task.fn = lambda: _run(engine, call, body, groups, training, task)
     call.task = task
     engine.push_task(task)

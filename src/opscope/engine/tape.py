@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Optional, Union
 
 if TYPE_CHECKING:
     from .array import Array
@@ -19,25 +19,40 @@ class State(threading.local):
 
 state = State()
 
-Gradient = Callable[[list["Array | None"]], Sequence["Array | None"]]
+# Where an input came from: an output of a node, a leaf, or nowhere that gradients go to.
+Edge = Union[tuple["Node", int], "Array", None]
+
+# From the gradients of the outputs, and arrays to add an input's gradient to where there is one,
+# to the gradients of the inputs: None where nothing flows, or where it was added already.
+Gradient = Callable[
+    [list[Optional["Array"]], Sequence[Optional["Array"]]], Sequence[Optional["Array"]]
+]
 
 
 class Node:
-    """One recorded operator: from the gradients of its outputs to those of its inputs."""
+    """One recorded operator. It holds no elements of its own; `gradient` does."""
 
     __slots__ = ("gradient", "inputs", "name", "outputs")
 
     def __init__(
-        self, name: str, inputs: tuple[Array, ...], outputs: int, gradient: Gradient
+        self, name: str, inputs: Sequence[Array], outputs: int, gradient: Gradient
     ) -> None:
         self.name = name
-        self.inputs: tuple[Array, ...] | None = inputs  # None: freed by a backward pass
+        # None: freed by a backward pass
+        self.inputs: tuple[Edge, ...] | None = tuple([edge(array) for array in inputs])
         self.outputs = outputs
         self.gradient: Gradient | None = gradient
 
     def free(self) -> None:
         """Let go of everything the backward pass would need."""
         self.inputs = self.gradient = None
+
+
+def edge(array: Array) -> Edge:
+    """Where this array came from, as the tape keeps it."""
+    if array.node is not None:
+        return array.node, array.index
+    return array if array.grad is not None else None
 
 
 def tracked(array: Array) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -26,6 +26,12 @@ if TYPE_CHECKING:
     Grads = tuple[Array | None, ...]
 
 
+class Unary(Protocol):
+    """A function of one array."""
+
+    def __call__(self, a: Any, out: Array | None = None) -> Array: ...
+
+
 def unbroadcast(g: Array, shape: tuple[int, ...]) -> Array:
     """Sum a gradient over the axes along which its input was broadcast."""
     if g.shape == shape:
@@ -41,10 +47,7 @@ def _float_scalar(dtype: np.dtype[Any], *, scalar: Any) -> np.dtype[Any]:
 
 def _sigmoid(out: Any, a: Any) -> Any:
     # tanh does not overflow where exp does
-    half = np.multiply(a, 0.5, out=out)
-    np.tanh(half, out=half)
-    np.add(half, 1, out=half)
-    return np.multiply(half, 0.5, out=half)
+    return np.multiply(np.tanh(np.multiply(a, 0.5)) + 1, 0.5, out=out)
 
 
 def _power(out: Any, a: Any, scalar: Any) -> Any:
@@ -183,9 +186,9 @@ for _stem, _fn in {
     define(f"broadcast_{_stem}", lambda out, a, b, fn=_fn: fn(a, b), broadcast_shape)
 
 
-def _unary(name: str) -> Callable[[Any], Array]:
-    def call(a: Any) -> Array:
-        return apply(name, a if isinstance(a, Array) else array(a))
+def _unary(name: str) -> Unary:
+    def call(a: Any, out: Array | None = None) -> Array:
+        return apply(name, a if isinstance(a, Array) else array(a), out=out)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"The operator {name}, element by element. Does not block."
@@ -202,15 +205,19 @@ sigmoid = _unary("sigmoid")
 tanh = _unary("tanh")
 
 
-def maximum(a: Array, b: Array | float) -> Array:
+def maximum(a: Array | float, b: Array | float, out: Array | None = None) -> Array:
     """The greater of each pair. Does not block."""
-    if isinstance(b, Array):
-        return apply("maximum", a, b)
-    return apply("_maximum_scalar", a, scalar=b)
+    return _symmetric("maximum", a, b, out)
 
 
-def minimum(a: Array, b: Array | float) -> Array:
+def minimum(a: Array | float, b: Array | float, out: Array | None = None) -> Array:
     """The lesser of each pair. Does not block."""
+    return _symmetric("minimum", a, b, out)
+
+
+def _symmetric(name: str, a: Any, b: Any, out: Array | None) -> Array:
+    if isinstance(a, Array) and isinstance(b, Array):
+        return apply(name, a, b, out=out)
     if isinstance(b, Array):
-        return apply("minimum", a, b)
-    return apply("_minimum_scalar", a, scalar=b)
+        a, b = b, a
+    return apply(f"_{name}_scalar", a, out=out, scalar=b)

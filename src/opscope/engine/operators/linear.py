@@ -16,8 +16,8 @@ def _flip(shape: Shape, flip: bool) -> Shape:
 
 
 def _dot_shape(a: Shape, b: Shape, *, transpose_a: bool, transpose_b: bool) -> Shape:
-    if not (1 <= len(a) <= 2 and 1 <= len(b) <= 2):
-        raise ShapeError(f"dot needs one or two axes on either side, not {a} and {b}")
+    if not a or not b or ((transpose_a or transpose_b) and max(len(a), len(b)) > 2):
+        raise ShapeError(f"dot cannot multiply shapes {a} and {b}, or not transposed")
     left, right = _flip(a, transpose_a), _flip(b, transpose_b)
     if left[-1] != right[0]:
         raise ShapeError(f"dot cannot multiply {left} and {right}")
@@ -29,7 +29,7 @@ def _dot(out: Any, a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> Any:
     right = b.T if transpose_b else b
     if out is not None and a.ndim == b.ndim == 2:
         return np.matmul(left, right, out=out)
-    result = np.dot(left, right)
+    result = np.tensordot(left, right, 1)
     return result if a.ndim + b.ndim > 2 else np.reshape(result, (1,))
 
 
@@ -37,6 +37,14 @@ def _dot_grad(
     g: Array, ins: Any, out: Array, transpose_a: bool, transpose_b: bool
 ) -> tuple[Array, Array]:
     a, b = ins
+    if max(a.ndim, b.ndim) > 2:
+        width = b.shape[0]
+        flat_a, flat_b = a.reshape(a.size // width, width), b.reshape(width, b.size // width)
+        g = g.reshape(flat_a.shape[0], flat_b.shape[1])
+        return (
+            dot(g, flat_b, transpose_b=True).reshape(a.shape),
+            dot(flat_a, g, transpose_a=True).reshape(b.shape),
+        )
     # A vector is a row on the left and a column on the right.
     row = a.reshape(1, -1) if a.ndim == 1 else a
     column = b.reshape(-1, 1) if b.ndim == 1 else b
@@ -56,6 +64,52 @@ def _as(g: Array, shape: Shape) -> Array:
 define("dot", _dot, _dot_shape, same_dtype, _dot_grad)
 
 
-def dot(a: Array, b: Array, transpose_a: bool = False, transpose_b: bool = False) -> Array:
-    """The matrix product; vectors may stand on either side. Does not block."""
-    return apply("dot", a, b, transpose_a=transpose_a, transpose_b=transpose_b)
+def _batch_shape(a: Shape, b: Shape, *, transpose_a: bool, transpose_b: bool) -> Shape:
+    if not (len(a) == len(b) == 3 and a[0] == b[0]):
+        raise ShapeError(f"batch_dot needs (n, i, j) and (n, j, k), not {a} and {b}")
+    return a[0], *_dot_shape(a[1:], b[1:], transpose_a=transpose_a, transpose_b=transpose_b)
+
+
+def _batch_dot(out: Any, a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> Any:
+    left = a.swapaxes(1, 2) if transpose_a else a
+    right = b.swapaxes(1, 2) if transpose_b else b
+    return np.matmul(left, right, out=out)
+
+
+def _batch_grad(
+    g: Array, ins: Any, out: Array, transpose_a: bool, transpose_b: bool
+) -> tuple[Array, Array]:
+    a, b = ins
+    return (
+        batch_dot(b, g, transpose_b, True)
+        if transpose_a
+        else batch_dot(g, b, False, not transpose_b),
+        batch_dot(g, a, True, transpose_a)
+        if transpose_b
+        else batch_dot(a, g, not transpose_a, False),
+    )
+
+
+define("batch_dot", _batch_dot, _batch_shape, same_dtype, _batch_grad)
+
+
+def dot(
+    a: Array,
+    b: Array,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    out: Array | None = None,
+) -> Array:
+    """The product over the last axis of `a` and the first of `b`. Does not block."""
+    return apply("dot", a, b, out=out, transpose_a=transpose_a, transpose_b=transpose_b)
+
+
+def batch_dot(
+    a: Array,
+    b: Array,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    out: Array | None = None,
+) -> Array:
+    """A matrix product for each place on the first axis. Does not block."""
+    return apply("batch_dot", a, b, out=out, transpose_a=transpose_a, transpose_b=transpose_b)

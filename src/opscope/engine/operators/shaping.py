@@ -1,4 +1,4 @@
-"""Operators that make arrays or move elements: creation, copy, slice, reshape, transpose."""
+"""Operators that make arrays or copy parts of them: creation, copy, slice, one_hot."""
 
 from __future__ import annotations
 
@@ -57,64 +57,39 @@ def _put(out: Any, g: Any, shape: Shape, key: Any) -> Any:
     return result
 
 
-def _reshaped(shape: Shape, *, shape_to: Shape) -> Shape:
-    size, known, free = 1, 1, 0
-    for extent in shape:
-        size *= extent
-    for extent in shape_to:
-        if not isinstance(extent, (int, np.integer)) or extent < -1:
-            raise ShapeError(f"{shape_to} is not a shape")
-        free += extent == -1
-        known *= 1 if extent == -1 else int(extent)
-    if free > 1 or (free and (not known or size % known)) or (not free and known != size):
-        raise ShapeError(f"{size} elements of shape {shape} do not fill {shape_to}")
-    return tuple(size // known if extent == -1 else int(extent) for extent in shape_to)
-
-
-def _axes(ndim: int, axes: Any) -> tuple[int, ...]:
-    order = tuple(reversed(range(ndim))) if axes is None else tuple(axes)
-    if sorted(order) != list(range(ndim)):
-        raise ShapeError(f"{axes} does not name each of {ndim} axes once")
-    return order
-
-
-def _transposed(shape: Shape, *, axes: Any) -> Shape:
-    return tuple(shape[axis] for axis in _axes(len(shape), axes))
-
-
-def _transpose_grad(g: Array, ins: Any, out: Array, axes: Any) -> tuple[Array]:
-    order = _axes(g.ndim, axes)
-    return (transpose(g, tuple(order.index(axis) for axis in range(g.ndim))),)
+def _arange(
+    out: Any, shape: Shape, start: float, stop: float, step: float, repeat: int, dtype: Any
+) -> Any:
+    values: Any = np.arange(start, stop, step, dtype=dtype)
+    return np.repeat(values, repeat)
 
 
 define("_zeros", lambda out, shape, dtype: _fill(out, shape, 0, dtype), given_shape, given_dtype)
 define("_ones", lambda out, shape, dtype: _fill(out, shape, 1, dtype), given_shape, given_dtype)
 define("_full", _fill, given_shape, given_dtype)
 define("_copyto", _copy, gradient=lambda g, i, o: (g,))
-define(
-    "slice",
-    lambda out, a, key: a[key],
-    _part_shape,
-    same_dtype,
-    lambda g, i, o, key: (apply("_slice_backward", g, shape=i[0].shape, key=key),),
-)
+define("identity", _copy, gradient=lambda g, i, o: (g,))
+define("BlockGrad", _copy)
+for _name in ("slice", "slice_axis"):
+    define(
+        _name,
+        lambda out, a, key: a[key],
+        _part_shape,
+        same_dtype,
+        lambda g, i, o, key: (apply("_slice_backward", g, shape=i[0].shape, key=key),),
+    )
 define("_slice_backward", _put, given_shape)
 define("_slice_assign", _assign, _assign_shape, lambda dtype, *_, **__: dtype)
 define("_slice_assign_scalar", _assign, _assign_shape)
+define("_arange", _arange, given_shape, given_dtype)
 define(
-    "reshape",
-    lambda out, a, shape: a.reshape(shape),
-    lambda source, shape: _reshaped(source, shape_to=shape),
-    same_dtype,
-    lambda g, i, o, shape: (g.reshape(i[0].shape),),
+    "_eye",
+    lambda out, shape, k, dtype: np.eye(shape[0], shape[1], k, dtype),
+    given_shape,
+    given_dtype,
 )
-define(
-    "transpose",
-    lambda out, a, axes: a.transpose(axes),
-    _transposed,
-    same_dtype,
-    _transpose_grad,
-)
+define("zeros_like", lambda out, a: _fill(out, a.shape, 0, a.dtype))
+define("ones_like", lambda out, a: _fill(out, a.shape, 1, a.dtype))
 define(
     "one_hot",
     lambda out, a, depth, on_value, off_value, dtype: np.where(
@@ -125,32 +100,44 @@ define(
 )
 
 
-def transpose(a: Array, axes: Any = None) -> Array:
-    """The axes in another order, reversed if none is given. Does not block."""
-    return apply("transpose", a, axes=axes)
-
-
-def reshape(a: Array, shape: Any) -> Array:
-    """The elements in another shape; one extent may be -1. Does not block."""
-    return a.reshape(shape)
-
-
 def one_hot(
-    indices: Array, depth: int, on_value: float = 1, off_value: float = 0, dtype: Any = np.float32
+    indices: Array,
+    depth: int,
+    on_value: float = 1,
+    off_value: float = 0,
+    dtype: Any = np.float32,
+    out: Array | None = None,
 ) -> Array:
     """A last axis of `depth` with `on_value` at each index; none where it is out of range."""
     if not isinstance(depth, int) or depth < 0:
         raise ShapeError(f"depth must be an int of at least 0, not {depth!r}")
-    return apply(
-        "one_hot", indices, depth=depth, on_value=on_value, off_value=off_value, dtype=dtype
-    )
+    values = {"on_value": on_value, "off_value": off_value, "dtype": dtype}
+    return apply("one_hot", indices, out=out, depth=depth, **values)
 
 
-def zeros_like(a: Array) -> Array:
+def zeros_like(a: Array, out: Array | None = None) -> Array:
     """Zeros of the same shape and type."""
-    return apply("_zeros", shape=a.shape, dtype=a.dtype)
+    return apply("zeros_like", a, out=out)
 
 
-def ones_like(a: Array) -> Array:
+def ones_like(a: Array, out: Array | None = None) -> Array:
     """Ones of the same shape and type."""
-    return apply("_ones", shape=a.shape, dtype=a.dtype)
+    return apply("ones_like", a, out=out)
+
+
+def identity(a: Array, out: Array | None = None) -> Array:
+    """A copy. Does not block."""
+    return apply("identity", a, out=out)
+
+
+def stop_gradient(a: Array, out: Array | None = None) -> Array:
+    """A copy through which no gradient flows. Does not block."""
+    return apply("BlockGrad", a, out=out)
+
+
+def cast(a: Array, dtype: Any, out: Array | None = None) -> Array:
+    """The elements in another type; a gradient comes back in the first. Does not block."""
+    return apply("cast", a, out=out, dtype=np.dtype(dtype))
+
+
+BlockGrad = stop_gradient

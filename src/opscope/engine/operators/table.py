@@ -25,14 +25,16 @@ class Operator:
     shape and type that it may fill and return. `shape(*shapes, **params)` and
     `dtype(*dtypes, **params)` run at the call and raise ShapeError or TypeError there.
     `gradient(g, inputs, output, **params)` pushes operators and returns an array, or None, for
-    each input; without it nothing flows back.
+    each input; without it nothing flows back. Where an operator has `several` outputs, `shape`,
+    `kernel` and the gradient's `g` and `output` are sequences, and `g` may hold None.
     """
 
     name: str
     kernel: Callable[..., Any]
-    shape: Callable[..., Shape]
+    shape: Callable[..., Any]
     dtype: Callable[..., DType]
     gradient: Callable[..., Sequence[Array | None]] | None
+    several: bool = False
 
 
 TABLE: dict[str, Operator] = {}
@@ -99,14 +101,15 @@ def given_dtype(*_: DType, dtype: Any = np.float32, **__: Any) -> DType:
 def define(
     name: str,
     kernel: Callable[..., Any],
-    shape: Callable[..., Shape] = same_shape,
+    shape: Callable[..., Any] = same_shape,
     dtype: Callable[..., DType] = same_dtype,
     gradient: Callable[..., Sequence[Array | None]] | None = None,
+    several: bool = False,
 ) -> None:
     """Add a row; EngineError if the name is taken."""
     if name in TABLE:
         raise EngineError(f"operator {name!r} is defined twice")
-    TABLE[name] = Operator(name, kernel, shape, dtype, gradient)
+    TABLE[name] = Operator(name, kernel, shape, dtype, gradient, several)
 
 
 def ufunc(fn: Callable[..., Any]) -> Callable[..., Any]:
