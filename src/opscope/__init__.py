@@ -17,6 +17,7 @@ Where things are:
     present/       answers and sessions to text and files
     hosts/         the only folder that may import a framework
     engine/        an asynchronous dependency engine on NumPy; not aware of profiling
+    compat/mxnet/  the engine behind MXNet's names, profiler calls included
     cli/           one command, one small file
 """
 

@@ -1,0 +1,32 @@
+"""`mx.autograd`: recording operators and going back over them, as the engine does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from inspect import isfunction
+from typing import Any
+
+from opscope.compat.mxnet.absent import lacks
+from opscope.compat.mxnet.base import refusing
+from opscope.compat.mxnet.nd.array import adopt
+from opscope.engine import autograd
+
+
+def _ours(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Arrays it returns are NDArrays; what the engine refuses is an MXNetError."""
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return adopt(function(*args, **kwargs))
+
+    return refusing(call)
+
+
+__all__ = list(autograd.__all__)
+
+globals().update(
+    {name: _ours(found) for name in __all__ if isfunction(found := getattr(autograd, name))}
+)
+
+__getattr__ = lacks("mx.autograd", lambda: __all__)

@@ -1,0 +1,160 @@
+"""Arrays in MXNet's terms, wherever they come from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.compat.mxnet import programs
+
+import opscope.compat.mxnet as mx
+from opscope import engine
+
+NDArray = mx.nd.NDArray
+
+
+def test_every_way_to_an_array_is_an_ndarray(kind: str) -> None:
+    x = mx.nd.array([[1, 2], [3, 4]])
+    x.attach_grad()
+    with mx.autograd.record():
+        y = (x * x).sum()
+    y.backward()
+    made = [
+        x, y, x.grad, x + 1, 1 - x, x / x, -x, x**2, x > 2, x == x, x[0], x[0:1], x.T, x.copy(),
+        x.detach(), x.astype("int32"), x.reshape(-1), x.as_in_context(mx.cpu()), x.mean(), x.exp(),
+        x.copyto(mx.cpu()), mx.nd.sqrt(x), mx.nd.dot(x, x), mx.nd.zeros(3), mx.nd.empty(3),
+        mx.nd.arange(3), mx.nd.full(3, 1), mx.random.normal(shape=3), mx.nd.add(x, 1),
+        mx.nd.Custom(x, op_type="MyAdd1"), mx.nd._internal._plus_scalar(x, scalar=1),
+        next(iter(x)),
+    ]  # fmt: skip
+    x += 1
+    assert {type(one) for one in [*made, x]} == {NDArray}
+
+
+def test_bodies_of_operators_get_ndarrays(kind: str) -> None:
+    seen: list[type] = []
+
+    class Looks(mx.operator.CustomOp):
+        def forward(self, is_train: Any, req: Any, in_data: Any, out_data: Any, aux: Any) -> None:
+            seen.extend(map(type, (*in_data, *out_data)))
+            out_data[0][:] = in_data[0].as_in_context(mx.cpu())
+
+        def backward(
+            self, req: Any, out_grad: Any, in_data: Any, out_data: Any, in_grad: Any, aux: Any
+        ) -> None:
+            seen.extend(map(type, (*out_grad, *in_data, *out_data, *in_grad)))
+
+    programs.register("Looks2", Looks)
+    x = mx.nd.ones((2,))
+    x.attach_grad()
+    with mx.autograd.record():
+        y = mx.nd.Custom(x, op_type="Looks2")
+    y.backward()
+    mx.nd.waitall()
+    assert seen == [NDArray] * 6
+
+
+def test_arrays_of_the_engine_stay_what_they_are() -> None:
+    assert type(engine.ones((2,)) + 1) is engine.Array
+    assert type(mx.nd.ones((2,)) + engine.ones((2,))) is NDArray
+
+
+def test_types_of_elements() -> None:
+    assert mx.nd.array([1, 2]).dtype == np.float32
+    assert mx.nd.array(np.arange(3)).dtype == np.float32
+    assert mx.nd.array(mx.nd.ones(3, dtype="float64")).dtype == np.float64
+    assert mx.nd.array([1], dtype="int32").dtype == np.int32
+    assert mx.nd.zeros((2,), mx.cpu(), "float16").dtype == np.float16
+    assert isinstance(mx.nd.ones(1).asscalar(), np.float32)
+
+
+def test_out_is_written_and_returned(kind: str) -> None:
+    x, out = mx.nd.array([1, 4, 9]), mx.nd.zeros((3,))
+    calls: list[tuple[Any, list[float]]] = [
+        (lambda: mx.nd._internal._plus_scalar(x, scalar=1, out=out), [2, 5, 10]),
+        (lambda: mx.nd._internal._mul_scalar(x, 3, out=out), [3, 12, 27]),
+        (lambda: mx.nd._internal._zeros(shape=(3,), dtype="float32", out=out), [0, 0, 0]),
+        (lambda: mx.nd.sqrt(x, out=out), [1, 2, 3]),
+        (lambda: mx.nd.elemwise_add(x, x, out=out), [2, 8, 18]),
+        (lambda: mx.nd.ones((3,), out=out), [1, 1, 1]),
+        (lambda: x.copyto(out), [1, 4, 9]),
+    ]
+    for call, wanted in calls:
+        assert call() is out
+        assert out.asnumpy().tolist() == wanted
+    assert mx.random.uniform(5, 6, out=out) is out
+    assert out.asnumpy().min() >= 5
+
+
+def test_printing_shows_the_elements() -> None:
+    text = repr(mx.nd.array([[1, 2], [3, 4]]))
+    assert text == "\n[[1. 2.]\n [3. 4.]]\n<NDArray 2x2 @cpu(0)>"
+
+
+def test_copies_to_itself_and_without_need(kind: str) -> None:
+    x = mx.nd.ones((2,))
+    with pytest.warns(RuntimeWarning, match="itself"):
+        assert x.copyto(x) is False
+    assert x.astype("float32", copy=False) is x
+    assert x.astype("float32") is not x
+    assert x.as_in_context(mx.cpu()) is x
+    assert [x.stype, x.ctx] == ["default", mx.cpu()]
+
+
+def test_contexts() -> None:
+    assert mx.cpu() == mx.Context("cpu", 0) == mx.Context(mx.cpu())
+    assert mx.cpu() != mx.gpu()
+    assert {mx.cpu(1): 1}[mx.Context("cpu", 1)] == 1
+    assert [str(mx.gpu(2)), mx.gpu(2).device_type, mx.gpu(2).device_id] == ["gpu(2)", "gpu", 2]
+    with mx.cpu(3) as inner:
+        assert mx.current_context() is inner
+    assert mx.current_context() == mx.cpu()
+
+
+def test_seeds(kind: str) -> None:
+    drawn = []
+    for _ in range(2):
+        mx.random.seed(7)
+        drawn.append([mx.nd.random.uniform(shape=(3,)).asnumpy(), mx.nd.random_normal(shape=2)])
+    np.testing.assert_array_equal(drawn[0][0], drawn[1][0])
+    np.testing.assert_array_equal(drawn[0][1].asnumpy(), drawn[1][1].asnumpy())
+
+
+def test_bulk_changes_no_result(kind: str) -> None:
+    x = mx.nd.ones((3,))
+    assert mx.engine.set_bulk_size(8) == 0
+    with mx.engine.bulk(3):
+        for _ in range(10):
+            x += 1
+    for _ in range(10):
+        x += 1
+    assert mx.engine.set_bulk_size(0) == 8
+    assert x.asnumpy().tolist() == [21, 21, 21]
+
+
+def test_a_bulk_left_open_in_an_operator_is_handed_over(kind: str) -> None:
+    class Leaves(mx.operator.CustomOp):
+        def forward(self, is_train: Any, req: Any, in_data: Any, out_data: Any, aux: Any) -> None:
+            assert mx.engine.set_bulk_size(100) == 0
+            self.assign(out_data[0], req[0], in_data[0] + 1)
+
+    programs.register("Leaves", Leaves)
+    for _ in range(3):
+        y = mx.nd.Custom(mx.nd.ones((2,)), op_type="Leaves")
+        assert y.asnumpy().tolist() == [2, 2]
+
+
+def test_the_place_of_an_operator_is_where_it_was_registered() -> None:
+    programs.register("Here", programs.add(1))
+    (info,) = (info for info in engine.registered() if info.name == "Here")
+    assert info.file == programs.__file__
+
+
+def test_comparing() -> None:
+    a = mx.nd.array([1, 2])
+    mx.test_utils.assert_almost_equal(a, np.array([1, 2.00001]))
+    with pytest.raises(AssertionError, match="mine and yours"):
+        mx.test_utils.assert_almost_equal(a, a + 1, names=("mine", "yours"))
+    assert mx.test_utils.same(a, a.copy())
+    assert not mx.test_utils.almost_equal(a, a + 1)
