@@ -13,16 +13,6 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
-def looking_through(parent: Ints, clear: Bools) -> Ints:
-    """The nearest span around each that is not `clear`; -1: none."""
-    around = parent
-    while True:
-        through = (around >= 0) & clear[around]
-        if not through.any():
-            return around
-        around = np.where(through, parent[around], around)
-
-
 def pairs(spans: Rows, around: Ints, rows: Ints) -> tuple[Ints, Ints]:
     """Pairs (row, row of a span around it) of all spans whose direct content each of `rows` is.
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opscope.analyse.basis import Basis, basis
-from opscope.analyse.inside import holes, looking_through, pairs
-from opscope.attribution import UNKNOWN, among
+from opscope.analyse.inside import holes, pairs
+from opscope.attribution import UNKNOWN, among, looking_through
 from opscope.attribution.cover import Axis
 from opscope.attribution.ranges import pauses
 from opscope.model import Kind, Session

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opscope.analyse.basis import Basis, basis
-from opscope.analyse.inside import looking_through, pairs
+from opscope.analyse.inside import pairs
 from opscope.analyse.rows import KIND_WORDS, PHASE_WORDS
 from opscope.analyse.stats import spread
-from opscope.attribution import BACKWARD_PREFIX, among
+from opscope.attribution import BACKWARD_PREFIX, among, looking_through
 from opscope.attribution.belonging import SUB_KINDS
 from opscope.attribution.cover import Axis
 from opscope.model import Flag, Kind, Phase, Session

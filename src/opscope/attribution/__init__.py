@@ -1,6 +1,6 @@
 """Pure: who nests in whom, who owns what, what a call's time was."""
 
-from opscope.attribution.belonging import among
+from opscope.attribution.belonging import among, looking_through
 from opscope.attribution.calls import Attribution, attribute
 from opscope.attribution.nesting import Nesting, nest
 from opscope.attribution.owners import ancestors, owner_rows
@@ -17,6 +17,7 @@ __all__ = [
     "among",
     "ancestors",
     "attribute",
+    "looking_through",
     "nest",
     "owner_rows",
 ]

@@ -40,7 +40,7 @@ class Belonging:
         self.rows: Ints = np.flatnonzero(among(spans, (Kind.CALL, Kind.TASK))).astype(np.int64)
         self.group: Ints = np.full(len(spans), -1, np.int64)
         self.group[self.rows] = np.arange(len(self.rows))
-        self.around = _looking_through(nesting.parent, among(spans, CLEAR_KINDS))
+        self.around = looking_through(nesting.parent, among(spans, CLEAR_KINDS))
 
     def home(self, child: Ints) -> Ints:
         """The group each span directly belongs to on that group's own lane, -1 for none.
@@ -92,7 +92,8 @@ class Belonging:
         return child[keep], group[keep]
 
 
-def _looking_through(parent: Ints, clear: Bools) -> Ints:
+def looking_through(parent: Ints, clear: Bools) -> Ints:
+    """The nearest span around each that is not `clear`; -1: none."""
     around = parent
     while True:
         through = (around >= 0) & clear[around]
