@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 
 from opscope import analyse, hosts, present, store
 from opscope._version import __version__
-from opscope.errors import UsageError
+from opscope.errors import OpscopeError, UsageError
 from opscope.model import Kind, Session
-from opscope.record import Clock, Recorder, Writer, adopt, tasks, waits, watch
+from opscope.record import Clock, Recorder, Writer, adopt, settle, tasks, waits, watch
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -68,7 +68,10 @@ class profile:
             return self
         with _starting:
             if _running is not None:
-                raise UsageError("a recording is already running in this process: stop it first")
+                raise UsageError(
+                    "a recording is already running in this process (opscope run, OPSCOPE_ENABLE "
+                    "or another profile): stop it first"
+                )
             chosen = hosts.chosen(self.host)
             sink = self._sink = (
                 store.MemorySink()
@@ -92,7 +95,7 @@ class profile:
             writer.start()
             recorder.since_ns = recorder.now()
             watch.recorder = recorder
-            adopt(recorder)
+            _guarded(adopt, recorder)
         return self
 
     def stop(self) -> None:
@@ -102,7 +105,8 @@ class profile:
             if recorder is None or writer is None or recorder.closed:
                 return
             watch.recorder = None
-            self._end_step(recorder)
+            for edge in (self._end_step, settle):
+                _guarded(edge, recorder)
             self._take_apart(recorder, writer)
 
     def _take_apart(self, recorder: Recorder, writer: Writer) -> None:
@@ -129,7 +133,7 @@ class profile:
             if recorder is not None and recorder.paused_ns:
                 recorder.resume()
                 watch.recorder = recorder
-                adopt(recorder)
+                _guarded(adopt, recorder)
 
     def flush(self) -> None:
         """Write everything recorded so far now, not at the next quarter of a second. Blocks."""
@@ -158,6 +162,14 @@ class profile:
         if self._recorder is None or self._recorder.closed:
             raise UsageError("nothing is being recorded: call start() or use a with block")
         return self._recorder
+
+    @property
+    def error(self) -> str:
+        """Why the file could not be written to its end; empty where all is well."""
+        writer = self._writer
+        if writer is None or writer.error is None:
+            return ""
+        return f"{writer.error.strerror or writer.error}; {writer.lost:,} spans are lost"
 
     # --- results ----------------------------------------------------------------------------------
 
@@ -206,6 +218,14 @@ class profile:
         return recorded  # type: ignore[return-value]
 
 
+def _guarded(edge: Callable[[Recorder], None], recorder: Recorder) -> None:
+    """What begins or ends a recording must not end the program when it fails."""
+    try:
+        edge(recorder)
+    except Exception as error:
+        recorder.fault("calls at the edge of the recording", error)
+
+
 def load(*paths: str | os.PathLike[str]) -> Session:
     """Read session files as one session. Raises InputError for what cannot be read."""
     return store.load(paths)
@@ -236,11 +256,21 @@ def default_output(script: str) -> str:
 
 
 def record_process() -> None:
-    """Record this process from now to its end: what OPSCOPE_ENABLE=1 asks for."""
-    if _running is None and not _set("OPSCOPE_DISABLE"):
-        whole = profile(output=default_output(sys.argv[0] if sys.argv else ""))
-        atexit.register(whole.stop)
+    """Record this process from now to its end: what OPSCOPE_ENABLE=1 asks for. Never raises.
+
+    The commands of opscope itself are left out: they record what they are told to.
+    """
+    command = sys.orig_argv[1:3]
+    ours = command[:2] == ["-m", "opscope"] or Path(*command[:1]).stem == "opscope"
+    if _running is not None or ours or _set("OPSCOPE_DISABLE"):
+        return
+    whole = profile(output=default_output(sys.argv[0] if sys.argv else ""))
+    try:
         whole.start()
+    except OpscopeError as error:
+        print(f"opscope: this process is not recorded: {error}", file=sys.stderr)
+    else:
+        atexit.register(whole.stop)
 
 
 def _set(variable: str) -> bool:

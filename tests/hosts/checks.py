@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from opscope import analyse
+from opscope import analyse, profiler
 from opscope.analyse import CallRow
 from opscope.analyse.rows import PART_KEYS
 from opscope.attribution import attribute
 from opscope.model import Kind, Rows, Session
 from opscope.profiler import profile
+from opscope.record import scope
 from opscope.testing import ManualClock, assert_restored
 
 PARTS = [key.removesuffix("_ns") for key in PART_KEYS]
@@ -122,6 +123,18 @@ class Scene:
                 rows, (rows["end_ns"] - rows["start_ns"]).tolist(), strict=True
             )
         ]
+
+
+@contextmanager
+def fresh() -> Iterator[Scene]:
+    """A scene for one test; what a failing test leaves behind is taken away."""
+    yield Scene()
+    running = profiler._running
+    if running is not None:
+        running.stop()
+    scope.push(None)
+    for left in (scope.adopted, scope.late, scope._waiting):
+        left.clear()  # type: ignore[attr-defined]
 
 
 class Turns:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
-from tests.hosts.checks import Scene
+from tests.hosts.checks import Scene, fresh
 
 
-@pytest.fixture
-def scene() -> Scene:
-    return Scene()
+@pytest.fixture(autouse=True)
+def scene() -> Iterator[Scene]:
+    with fresh() as made:
+        yield made

@@ -95,6 +95,19 @@ def test_a_known_call_inside_a_new_one_is_linked_to_it(recorder: Recorder) -> No
     scope.leave(made[0])
 
 
+def test_what_an_earlier_recording_left_is_forgotten(recorder: Recorder) -> None:
+    earlier = Recorder(MemorySink(), ManualClock())
+    gone, frame = (Frame(earlier, None, number, Phase.NONE) for number in (3, 4))
+    scope.adopted[12345] = (gone,)
+    scope.wait_begin(frame)
+    recorder.in_flight.append(lambda: [flight(0, 1, frame)])
+    adopt(recorder)
+    assert list(scope.adopted.values()) == [(frame,)]
+    assert 12345 not in scope.adopted
+    assert not frame.waiting
+    scope.leave(frame)
+
+
 def test_settled_in_order_with_the_cpu_time_so_far(recorder: Recorder) -> None:
     clock = recorder.clock
     assert isinstance(clock, ManualClock)

@@ -53,6 +53,14 @@ def test_left_out_of_order(recorder: Recorder) -> None:
     assert len(rows(recorder)) == 4
 
 
+def test_somebody_else_has_ended_it(recorder: Recorder) -> None:
+    frame = scope.enter(recorder, 0)
+    assert scope.claim(frame)
+    assert not scope.claim(frame)
+    scope.leave(frame)
+    assert rows(recorder) == {}
+
+
 def test_an_owner_that_is_known_better(recorder: Recorder) -> None:
     outer = scope.enter(recorder, 0)
     frames = [scope.enter(recorder, 1, under=owner) for owner in (0, outer.call)]
@@ -101,10 +109,11 @@ def test_closed_in_another_context(recorder: Recorder) -> None:
 
 def test_the_chain_does_not_grow(recorder: Recorder) -> None:
     """Blocks that end in other contexts stay in this one's chain, but not for ever."""
+    elsewhere = contextvars.copy_context()
     longest, open_frame = 0, scope.enter(recorder, 0)
     for _ in range(50):
         frame = scope.enter(recorder, 0)
-        contextvars.copy_context().run(scope.leave, open_frame)
+        elsewhere.run(scope.leave, open_frame)
         open_frame.closed = True
         open_frame, length, walk = frame, 0, scope.held()
         while walk is not None:

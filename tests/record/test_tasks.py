@@ -5,21 +5,22 @@ from __future__ import annotations
 import pickle
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.dummy import Process as DummyProcess
 from multiprocessing.pool import ThreadPool
 
 import pytest
-from tests.hosts.checks import Scene, Turns, parts
+from tests.hosts.checks import Scene, Turns, fresh, parts
 
 from opscope import carry, custom_op
 from opscope.model import Flag, Kind
 
 
 @pytest.fixture
-def scene() -> Scene:
-    return Scene()
+def scene() -> Iterator[Scene]:
+    with fresh() as made:
+        yield made
 
 
 @pytest.fixture
@@ -226,7 +227,7 @@ def test_carry_to_a_worker_of_ones_own(scene: Scene, work: Callable[[int], int])
         jobs.put(carry(lambda: work(5)))
         done.wait()
 
-    thread = threading.Thread(target=worker)
+    thread = threading.Thread(target=worker, daemon=True)
     thread.start()
     assert carry(work) is work  # nobody records
     with scene:
@@ -310,6 +311,28 @@ def test_a_thread_that_does_not_start(scene: Scene, monkeypatch: pytest.MonkeyPa
         ran.join()
     assert "run" not in {**vars(thread), **vars(ran)}
     assert len(scene.named(Kind.TASK)) == 1
+
+
+def test_a_pool_whose_thread_does_not_start(
+    scene: Scene, work: Callable[[int], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*args: object, **kwargs: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    name = next(n for n in ("_start_joinable_thread", "_start_new_thread") if hasattr(threading, n))
+
+    @custom_op("submits")
+    def submits(pool: ThreadPoolExecutor) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(threading, name, refuse)
+            with pytest.raises(RuntimeError, match="can't start"):
+                pool.submit(work, 1)
+        assert pool.submit(work, 20).result() == 20
+
+    with ThreadPoolExecutor(1) as pool, scene:
+        submits(pool)
+    assert {(op, ns) for _, op, ns in scene.named(Kind.TASK)} <= {("submits", 2), ("submits", 40)}
+    assert {row.path for row in scene.calls("note")} == {("submits", "note")}
 
 
 def test_a_task_that_crosses_the_end_and_one_that_comes_after_it(

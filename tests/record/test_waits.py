@@ -5,20 +5,21 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 
 import pytest
-from tests.hosts.checks import Scene, Turns, in_thread
+from tests.hosts.checks import Scene, Turns, fresh, in_thread
 
 from opscope import custom_op
 from opscope.model import Kind
 
 
 @pytest.fixture
-def scene() -> Scene:
-    return Scene()
+def scene() -> Iterator[Scene]:
+    with fresh() as made:
+        yield made
 
 
 class Other:

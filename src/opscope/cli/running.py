@@ -79,7 +79,8 @@ class _Ending:
         except Exception as error:
             _say(f"the recording could not be finished: {error}")
         else:
-            _say(f"recorded to {output} (opscope report {output})")
+            cut = f", but not to its end: {self.recording.error}" if self.recording.error else ""
+            _say(f"recorded to {output}{cut} (opscope report {output})")
 
     def before(self, leave: Callable[[int], NoReturn]) -> Callable[[int], NoReturn]:
         """An `os._exit` that finishes the recording first."""

@@ -1,6 +1,6 @@
 """The hot path: recorder, current call, tasks handed to other threads, waits that can be seen."""
 
-from opscope.record.adopt import InFlight, adopt, on_stacks
+from opscope.record.adopt import InFlight, adopt, on_stacks, settle
 from opscope.record.clock import Clock, SystemClock
 from opscope.record.recorder import BOUND, Recorder, Row, Sink
 from opscope.record.scope import Frame
@@ -21,4 +21,5 @@ __all__ = [
     "adopt",
     "carry",
     "on_stacks",
+    "settle",
 ]

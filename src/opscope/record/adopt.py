@@ -91,7 +91,6 @@ def settle(recorder: Recorder) -> None:
     """
     if recorder.closed:
         return
-    here = threading.get_ident()
     now = recorder.now()
     for call in _found(recorder):
         frame = call.frame
@@ -107,8 +106,7 @@ def settle(recorder: Recorder) -> None:
         if scope.claim(frame):
             span = frame.task or frame.call
             recorder.end(span, flags=Flag.INCOMPLETE, cpu_ns=used, end_ns=now)
-        if call.thread == here:
-            scope.pull(frame)  # its host may be gone when it ends
+        scope.pull(frame)  # its host may be gone when it ends
 
 
 def _found(recorder: Recorder) -> list[InFlight]:
@@ -135,7 +133,8 @@ def _take_in(recorder: Recorder, call: InFlight, outer: Frame | None) -> Frame:
     # A wrapper that holds a frame of an earlier recording will leave that very frame.
     frame = call.frame if call.frame is not None else Frame(recorder, outer, 0, call.phase)
     scope.wait_over(frame, call.thread)
-    frame.lane = recorder.lane_of(call.thread)
+    here = call.thread == threading.get_ident()
+    frame.lane = recorder.here().lane if here else recorder.lane_of(call.thread)
     frame.cpu = _cpu(recorder, call.thread)
     frame.call = recorder.begin(
         Kind.CALL,

@@ -86,6 +86,7 @@ class Recorder:
         self.op = self.tables.op
         self.opened: dict[int, list[int]] = {}
         self.links: deque[tuple[int, int, int]] = deque()
+        self.links_lost = 0
         self.late: deque[bytes] = deque()
         self.buffers: list[Buffer] = []
         self.next_id = count(1).__next__
@@ -94,6 +95,7 @@ class Recorder:
         self._skipped_cpu: dict[int, int] = {}
         self._pause_cpu: dict[int, int] = {}
         self._local = threading.local()
+        self._foreign: dict[int, Buffer] = {}  # by ident
         self._lane_of: dict[int, int] = {}  # by ident, for threads that have no buffer yet
 
     # --- where and when ---------------------------------------------------------------------------
@@ -103,12 +105,21 @@ class Recorder:
         try:
             return self._local.buffer  # type: ignore[no-any-return]
         except AttributeError:
-            lane = self._lane_of.pop(threading.get_ident(), -1)
-            if lane < 0:
-                lane = self._thread_lane(threading.current_thread())
-            buffer = self._local.buffer = Buffer(lane, self._bound)
-            self.buffers.append(buffer)
+            buffer = self._local.buffer = self._new_here()
             return buffer
+
+    def _new_here(self) -> Buffer:
+        ident, thread = threading.get_ident(), threading.current_thread()
+        # A thread that Python did not start has a new state, and no memory of us, at each callback.
+        foreign = isinstance(thread, threading._DummyThread)
+        if foreign and ident in self._foreign:
+            return self._foreign[ident]
+        lane = self._lane_of.pop(ident, -1)
+        buffer = Buffer(lane if lane >= 0 else self._thread_lane(thread), self._bound)
+        self.buffers.append(buffer)
+        if foreign:
+            self._foreign[ident] = buffer
+        return buffer
 
     def lane_of(self, ident: int) -> int:
         """The lane of another live thread."""
@@ -196,8 +207,7 @@ class Recorder:
         waiting = len(buffer.rows)
         if waiting >= buffer.wake_at:
             if waiting >= buffer.bound:
-                if not buffer.drop_from:
-                    buffer.drop_from = row[8]
+                buffer.drop_from = min(buffer.drop_from or row[8], row[8])
                 buffer.drop_to = row[9]
                 buffer.dropped += 1
                 return
@@ -212,6 +222,9 @@ class Recorder:
     def link(self, kind: LinkKind, source: int, target: int) -> None:
         """Join two spans by their ids."""
         if source and target:
+            if len(self.links) >= self._bound:
+                self.links_lost += 1
+                return
             self.links.append((int(kind), source, target))
 
     # --- faults and pauses ------------------------------------------------------------------------
@@ -227,12 +240,8 @@ class Recorder:
         """Stop the clocks of the recording. Calls that run now go on and keep their rows."""
         if not self.paused_ns:
             self.paused_ns = self.now()
-            alive = current_frames()
-            self._pause_cpu = {
-                buffer.ident: self.clock.cpu_of(buffer.ident)
-                for buffer in list(self.buffers)
-                if buffer.ident in alive
-            }
+            # Of every thread: a call that was found running has recorded nothing on its own yet.
+            self._pause_cpu = {ident: self.clock.cpu_of(ident) for ident in current_frames()}
 
     def resume(self) -> None:
         """Take up recording again after `pause`."""

@@ -75,6 +75,8 @@ class Writer(threading.Thread):
         if self.is_alive() and threading.current_thread() is not self:
             self.join()
         end_ns = recorder.now()
+        if recorder.links_lost:
+            recorder.notes.append(f"{recorder.links_lost:,} links were lost for want of room")
         if recorder.paused_ns:
             recorder.pauses.append((recorder.paused_ns, end_ns))
         with self._flushing:
@@ -139,7 +141,11 @@ class Writer(threading.Thread):
         packed = [_packed(rows), *(recorder.late.popleft() for _ in range(late))]
         spans = b"".join(packed)
         spans += _packed(self._begun.settle(now_open, spans, self._held, recorder.now()))
-        opened = self._begun.news(now_open, self._held, everything=last)
+        # What began later than anything seen so far has no rows here, and perhaps an owner who is
+        # not shown as open yet.
+        newest = max(max(now_open, default=0), max((row[0] for row in rows), default=0))
+        ended = [row for row in self._held if row[0] <= newest]
+        opened = self._begun.news(now_open, ended, everything=last)
         # Only now: whatever the rows above refer to was interned before them.
         facts = [*recorder.tables.news(), *self._lists()]
         if opened:

@@ -16,7 +16,6 @@ from opscope.model import (
     PAUSE,
     SPAN,
     Flag,
-    Kind,
     Lane,
     Op,
     Process,
@@ -185,5 +184,5 @@ def _with_open(spans: Rows, begun: Rows, end_ns: int) -> Rows:
     rows = rows[~np.isin(rows["id"], spans["id"])]
     rows["flags"] |= Flag.INCOMPLETE
     rows["end_ns"] = np.maximum(end_ns, rows["start_ns"])
-    rows["cpu_ns"] = np.where(rows["kind"] == Kind.CALL, -1, rows["cpu_ns"])
+    rows["cpu_ns"] = -1  # in an open row the field is the recorder's own
     return np.concatenate((spans, rows))

@@ -117,7 +117,7 @@ def test_recording_ends_inside_a_call() -> None:
     check(profile.session)
     (call,) = rows(profile.session, "Ends")
     assert "incomplete" in call.flags
-    assert call.wall_ns == 40
+    assert (call.wall_ns, call.python_ns, call.untracked_ns) == (40, 40, 0)
     assert owned(profile.session, call) == {"_mul_scalar": 1}
 
 
@@ -205,3 +205,21 @@ def test_the_same_call_runs_through_two_recordings() -> None:
     assert "clamped" in late.flags
     assert owned(first.session, early) == {"_mul_scalar": 1}
     assert owned(second.session, late) == {"_plus_scalar": 1, "_copyto": 1}
+
+
+def test_a_call_found_running_whose_thread_has_recorded_nothing_is_paused_too() -> None:
+    clock = ManualClock()
+    profile = opscope.profile(clock=clock)
+
+    def body(x: Any) -> Any:
+        profile.start()
+        clock.idle(1)
+        profile.pause()
+        clock.tick(100)
+        return x
+
+    run("Found", body)
+    profile.stop()
+    check(profile.session)
+    (call,) = rows(profile.session, "Found")
+    assert (call.wall_ns, call.python_ns, call.wait_ns) == (1, 0, 1)

@@ -181,6 +181,21 @@ def test_a_generator_that_ends_early(how: str, scene: Scene) -> None:
     assert scene.call("consumer").parent is None
 
 
+def test_a_generator_that_stands_still_at_the_end(scene: Scene) -> None:
+    def items() -> Iterator[int]:
+        with custom_op("still open"):
+            scene.tick(1)
+            yield 1
+
+    with scene:
+        it = items()
+        next(it)
+        consumed(scene)
+    assert list(it) == []
+    assert scene.call("still open").flags == ("incomplete", "crossed")
+    assert scene.call("consumer").parent is None
+
+
 def test_a_yield_that_is_not_inside_does_not_cross(scene: Scene) -> None:
     def items() -> Iterator[int]:
         with custom_op("not crossed"):

@@ -383,6 +383,51 @@ def test_what_begins_in_a_pause_inside_a_task_belongs_to_its_owner(scene: Scene,
     assert scene.named(Kind.TASK)[0][1] == "starts"
 
 
+def test_what_a_found_call_starts_belongs_to_it(scene: Scene, sub: Sub) -> None:
+    async def child() -> None:
+        sub(1)
+
+    @custom_op("work")
+    async def work() -> None:
+        scene.profile.start()
+        await asyncio.gather(asyncio.create_task(child()), asyncio.to_thread(sub, 2))
+
+    with assert_restored():
+        asyncio.run(work())
+        finish(scene)
+    assert [row.path for row in scene.calls("sub")] == [("work", "sub")] * 2
+
+
+def test_found_at_the_start_and_found_after_a_pause(scene: Scene, sub: Sub) -> None:
+    turn = Turns()
+
+    @custom_op("inner")
+    def inner() -> None:
+        with turn(2):
+            pass
+        with turn(4):
+            sub(1)
+
+    @custom_op("outer")
+    def outer() -> None:
+        with turn(0):
+            pass
+        inner()
+        sub(2)
+
+    thread = threading.Thread(target=outer)
+    with assert_restored():
+        thread.start()
+        with turn(1):
+            scene.profile.start()
+            scene.profile.pause()
+        with turn(3):
+            scene.profile.resume()
+        thread.join()
+        finish(scene)
+    assert [row.path for row in scene.calls("sub")] == [("outer", "inner", "sub"), ("outer", "sub")]
+
+
 def test_a_known_wait_across_two_recordings(scene: Scene, sub: Sub) -> None:
     second = profile(clock=scene.clock)
     turn, gate = Turns(), threading.Event()
@@ -412,7 +457,8 @@ def test_a_known_wait_across_two_recordings(scene: Scene, sub: Sub) -> None:
     check(scene.session)
     check(second.session)
     assert scene.parts("waits") == {"wall": 6, "python": 1, "wait": 5}
-    (row, _) = calls(second.session)
+    row, _ = calls(second.session)
+    assert not (second.session.spans["kind"] == Kind.WAIT).any()
     assert parts(row) == {"wall": 9, "sub": 2, "wait": 7}
 
 

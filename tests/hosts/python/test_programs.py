@@ -175,7 +175,7 @@ ACTIONS = st.recursive(
 PROGRAMS = st.lists(ACTIONS, max_size=5)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, derandomize=True, database=None)
 @given(
     first=PROGRAMS,
     generators=st.lists(st.lists(PROGRAMS, min_size=1, max_size=3), max_size=3),

@@ -110,10 +110,13 @@ class Block:
 
     def _close(self, caller: FrameType) -> Entry:
         """The entry that this code made last; else this thread; else anybody."""
-        here = threading.get_ident()
-        ranks = [(e.caller is caller, e.thread == here, n) for n, e in enumerate(self._open)]
-        entry = self._open.pop(max(ranks)[2])
-        del _entered[id(entry)]
+        entry = self._open[-1]
+        if entry.caller is not caller:
+            here = threading.get_ident()
+            latest_first = list(self._open)[::-1]
+            entry = max(latest_first, key=lambda e: (e.caller is caller, e.thread == here))
+        self._open.remove(entry)
+        _entered.pop(id(entry), None)
         return entry
 
 

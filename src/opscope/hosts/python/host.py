@@ -6,6 +6,7 @@ import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from types import FrameType
 
 from opscope.hosts.python.block import entries
@@ -57,7 +58,7 @@ def _running(recorder: Recorder) -> Iterator[InFlight]:
         yield InFlight(0, 0, -1, Phase.NONE, steps.frame, steps.take, used)
     blocks = entries()
     for thread, depth, frame in everywhere():
-        for entry in blocks.get(frame, ()):
+        for entry in blocks.pop(frame, ()):
             name = entry.marked().name_in(recorder)
             yield InFlight(thread, depth, name, Phase.NONE, entry.frame, entry.take)
         if frame.f_code is FUNCTION_CODE:
@@ -68,6 +69,13 @@ def _running(recorder: Recorder) -> Iterator[InFlight]:
             continue
         if found is not None:
             yield found
+    for entry in chain.from_iterable(blocks.values()):
+        # In a generator that stands still, or entered and left by hand.
+        yield InFlight(0, 0, -1, Phase.NONE, entry.frame, entry.take, _unknown)
+
+
+def _unknown() -> int:
+    return -1
 
 
 def _function(recorder: Recorder, thread: int, depth: int, wrapper: FrameType) -> InFlight | None:
