@@ -14,6 +14,7 @@ import pytest
 
 from opscope.model import Flag, Kind, Op, Session
 from opscope.record import Recorder, Writer
+from opscope.record import writer as writer_module
 from opscope.store import MemorySink, parse
 from opscope.testing import ManualClock
 
@@ -139,12 +140,40 @@ def test_a_whole_call_during_the_flush_waits_for_the_next(made: Any) -> None:
     writer.flush()
     for session in sink.prefixes():
         check(session)
-    assert sink.session().spans[["id", "flags"]].tolist() == [(1, Flag.INCOMPLETE)]
+    assert len(sink.session().spans) == 0
     recorder.closed = True
     writer.finish()
     for session in sink.prefixes():
         check(session)
     assert sink.session().spans[["id", "flags"]].tolist() == [(2, 0), (1, 0)]
+
+
+def test_a_call_inside_one_that_begins_during_the_flush_waits_for_its_owner(made: Any) -> None:
+    recorder, writer, sink = made
+
+    def calls() -> None:
+        outer = recorder.begin(Kind.CALL, op(recorder, "outer"), owner=0)
+        recorder.end(recorder.begin(Kind.CALL, op(recorder, "inner"), owner=outer))
+
+    recorder.here()
+    taken, pending = writer_module._taken, [calls]
+    with pytest.MonkeyPatch.context() as patch:
+
+        def once(buffer: Any, size: int) -> Any:
+            # By now what is open has been noted.
+            if pending:
+                pending.pop()()
+            return taken(buffer, size)
+
+        patch.setattr(writer_module, "_taken", once)
+        writer.flush()
+    for session in sink.prefixes():
+        check(session)
+    recorder.closed = True
+    writer.finish()
+    for session in sink.prefixes():
+        check(session)
+    assert sink.session().spans[["id", "flags"]].tolist() == [(2, 0), (1, Flag.INCOMPLETE)]
 
 
 def test_a_call_that_begins_while_names_are_told_is_not_written_before_its_name(made: Any) -> None:
