@@ -109,7 +109,7 @@ class Op(nd.CustomOp):
 
 def sub_operators(rounds: int, ops: int) -> None:
     """Sub-operators: a call with many less a call with none, so that the call itself drops out."""
-    x, calls = nd.ones((100, 100)), max(ops // 100, 1)
+    x, calls = nd.ones((100, 100)), max(ops // 20, 1)
 
     def call(count: int) -> None:
         for _ in range(calls):

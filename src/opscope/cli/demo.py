@@ -11,6 +11,9 @@ from opscope.errors import InputError, UsageError
 from opscope.profiler import load, profile
 from opscope.record import watch
 
+#: How many kinds of sub-operators are listed.
+_SHOWN = 8
+
 
 @click.command(short_help="Record a small example and show its report.")
 @click.option("-o", "--output", default=".", metavar="FOLDER", help="Where the two files go.")
@@ -22,7 +25,9 @@ def demo(output: str, epochs: int, force: bool) -> None:
 
     Prints where the time of its operators went, and leaves the recording and a Chrome trace.
     """
-    from opscope.present import export, print_summary
+    from rich.console import Console
+
+    from opscope.present import export, print_report, print_summary, report_rows
 
     example = runpy.run_path(str(_example()))
     recorded, trace = _files(Path(output), force)
@@ -32,8 +37,11 @@ def demo(output: str, epochs: int, force: bool) -> None:
             raise UsageError("nothing can be recorded while OPSCOPE_DISABLE is set")
         example["main"](epochs)
     session = load(recorded)
+    console = Console(highlight=False, markup=False, emoji=False)
     click.echo()
-    print_summary(session)
+    print_summary(session, console)
+    click.echo("\nwhat they launched, by path:")
+    print_report(session, console, by="sub", rows=report_rows(session, "sub")[:_SHOWN])
     export(session, trace, force=force)
     click.echo(f"\nrecording     {recorded}   (opscope report {recorded} --by call)")
     click.echo(f"Chrome trace  {trace}   (open it in ui.perfetto.dev or chrome://tracing)")
