@@ -38,7 +38,7 @@ class Slices:
         start = np.concatenate((spans["start_ns"], own.start_ns))
         end = np.concatenate((np.maximum(spans["end_ns"], spans["start_ns"]), own.end_ns))
         depth = self._base.attribution.nesting.depth
-        deepest = np.full(len(own.call), int(depth.max(initial=0)) + 1)
+        deepest = np.full(len(own.call), max(depth.tolist(), default=0) + 1)
         order = np.lexsort((np.concatenate((depth, deepest)), -end, start, thread))
         span_args = self._span_args()
         own_args = list(zip(*(column.tolist() for column in (
