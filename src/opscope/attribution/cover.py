@@ -64,15 +64,13 @@ def layers(axis: Axis, *kinds: tuple[NDArray[Any], NDArray[Any], NDArray[Any]]) 
 
     The answers and what is left of the group add up to its length, by construction.
     """
-    group, start, end = (np.empty(0, np.int64) for _ in range(3))
+    so_far: list[Ints] = [np.empty(0, np.int64) for _ in range(3)]
     answers: list[Ints] = []
-    known = np.zeros(len(axis), np.int64)
+    known: Ints = np.zeros(len(axis), np.int64)
     for kind in kinds:
         placed = axis.place(*kind)
-        group, start, end = (
-            np.concatenate(pair) for pair in zip((group, start, end), placed, strict=True)
-        )
-        union = axis.covered(group, start, end)
+        so_far = [np.concatenate(pair) for pair in zip(so_far, placed, strict=True)]
+        union = axis.covered(*so_far)
         answers.append(union - known)
         known = union
     return answers

@@ -24,7 +24,7 @@ def arrows(session: Session, where: Threads) -> Iterator[str]:
     Not drawn: links to spans the session lacks, and those that would point back in time.
     """
     spans = session.spans
-    order = np.argsort(spans["id"], kind="stable")
+    order: NDArray[np.int64] = np.argsort(spans["id"], kind="stable")
     links = all_links(session)
     sources, targets = (_rows(spans, order, links[end]) for end in ("source", "target"))
     inside = Inside(session)
