@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from opscope.analyse import all_links
 from opscope.analyse.basis import basis
