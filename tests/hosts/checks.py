@@ -105,6 +105,10 @@ class Scene:
         (row,) = self.calls(op)
         return row
 
+    def owners(self, op: str = "note") -> list[tuple[str, ...]]:
+        """The paths of the calls that the calls of that operator belong to, by start."""
+        return [row.path[:-1] for row in self.calls(op)]
+
     def parts(self, op: str) -> dict[str, int]:
         """The parts of the only call of that operator."""
         return parts(self.call(op))

@@ -15,7 +15,6 @@ from opscope.hosts.python import PythonHost
 from opscope.hosts.seam import Host
 from opscope.model import Sight
 from opscope.record import Recorder
-from opscope.record.adopt import settle
 
 _OURS: tuple[Callable[[], Host], ...] = (EngineHost, PythonHost)
 _log = logging.getLogger("opscope")
@@ -102,10 +101,6 @@ class _Group:
     def detach(self) -> None:
         """Let go of all hosts, the last one first."""
         self._over = True
-        try:
-            settle(self._recorder)
-        except Exception as error:
-            self._recorder.fault("calls in flight", error)
         self._release()
 
     def _release(self) -> None:

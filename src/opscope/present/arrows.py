@@ -106,7 +106,7 @@ class Inside:
         return touching
 
 
-def _rows(spans: Rows, order: np.ndarray[tuple[int], np.dtype[np.int64]], ids: Rows) -> Rows:
+def _rows(spans: Rows, order: NDArray[np.int64], ids: Rows) -> Rows:
     """The row of each id, -1 where the session has no such span."""
     if not len(spans):
         return np.full(len(ids), -1, np.int64)

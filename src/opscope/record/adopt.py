@@ -5,6 +5,7 @@ Other threads do not stand still meanwhile, so whatever was found is looked at t
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -110,13 +111,23 @@ def settle(recorder: Recorder) -> None:
 
 
 def _found(recorder: Recorder) -> list[InFlight]:
-    """All running calls, by thread and from the outside in; tasks too."""
+    """All running calls, by thread and from the outside in; tasks too.
+
+    Without garbage collection: in CPython 3.11 it may start where a frame of another thread is
+    looked at, a finalizer may then let that thread run on, and the frame is gone while in use.
+    """
     found: list[InFlight] = []
-    for finder in (_tasks, *recorder.in_flight):
-        try:
-            found.extend(finder())
-        except Exception as error:
-            recorder.fault("finding calls in flight", error)
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        for finder in (_tasks, *recorder.in_flight):
+            try:
+                found.extend(finder())
+            except Exception as error:
+                recorder.fault("finding calls in flight", error)
+    finally:
+        if collecting:
+            gc.enable()
     found.sort(key=lambda call: (call.thread, call.depth))
     return found
 
@@ -133,8 +144,7 @@ def _take_in(recorder: Recorder, call: InFlight, outer: Frame | None) -> Frame:
     # A wrapper that holds a frame of an earlier recording will leave that very frame.
     frame = call.frame if call.frame is not None else Frame(recorder, outer, 0, call.phase)
     scope.wait_over(frame, call.thread)
-    here = call.thread == threading.get_ident()
-    frame.lane = recorder.here().lane if here else recorder.lane_of(call.thread)
+    frame.lane = recorder.lane_of(call.thread)
     frame.cpu = _cpu(recorder, call.thread)
     frame.call = recorder.begin(
         Kind.CALL,

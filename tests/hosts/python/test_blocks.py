@@ -1,11 +1,8 @@
-"""`with custom_op("x")`: one operator for a name, entered anywhere, crossed by a `yield` or not."""
+"""`with custom_op("x")`: one operator for a name, wherever and however often it is entered."""
 
 from __future__ import annotations
 
 import asyncio
-import gc
-from collections.abc import Generator, Iterator
-from contextlib import ExitStack, contextmanager
 from linecache import getline
 from threading import Thread
 
@@ -13,13 +10,7 @@ import pytest
 from tests.hosts.checks import Scene, Turns, parts
 
 from opscope import custom_op
-from opscope.hosts.python.block import entries
-
-
-def consumed(scene: Scene) -> None:
-    """What a consumer does between two steps: an operator that belongs to nobody."""
-    with custom_op("consumer"):
-        scene.tick(100)
+from opscope.hosts.python import block as blocks
 
 
 def test_two_places_are_one_operator(scene: Scene) -> None:
@@ -65,7 +56,37 @@ def test_one_object_on_several_threads(scene: Scene) -> None:
         for thread in threads:
             thread.join()
     assert [row.python_ns for row in scene.calls("shared block")] == [10, 11, 12]
-    assert not entries()
+    assert not blocks._entered
+
+
+def test_one_object_entered_and_left_by_helpers(scene: Scene) -> None:
+    block, turn = custom_op("by helpers"), Turns()
+
+    def enter() -> None:
+        block.__enter__()
+        scene.tick(1)
+
+    def leave(ns: int) -> None:
+        scene.tick(ns)
+        block.__exit__(None, None, None)
+
+    def work(number: int) -> None:
+        with turn(number):
+            enter()
+            enter()
+        with turn(2 + number):
+            leave(10)
+            leave(100)
+
+    with scene:
+        threads = [Thread(target=work, args=(number,)) for number in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    rows = scene.calls("by helpers")
+    assert [row.python_ns for row in rows] == [101, 11, 101, 11]
+    assert [len(row.path) for row in rows] == [1, 2, 1, 2]
 
 
 def test_one_object_in_interleaved_coroutines_of_one_thread(scene: Scene) -> None:
@@ -104,159 +125,3 @@ def test_as_a_decorator(scene: Scene) -> None:
     with scene:
         fn()
     assert scene.parts("decorated") == {"wall": 2, "python": 2}
-
-
-def test_a_yield_inside_leaks_nothing_and_is_flagged(scene: Scene) -> None:
-    def items() -> Iterator[int]:
-        with custom_op("crossed block"):
-            scene.tick(1)
-            yield 1
-            with custom_op("inner"):
-                scene.tick(2)
-            yield 2
-
-    with scene:
-        for _ in items():
-            consumed(scene)
-    assert [row.path for row in scene.calls("consumer")] == [("consumer",)] * 2
-    assert scene.call("inner").path == ("crossed block", "inner")
-    assert scene.call("crossed block").flags == ("crossed",)
-    assert scene.call("inner").flags == ()
-
-
-def test_inside_a_call_the_consumer_is_the_call(scene: Scene) -> None:
-    def items() -> Iterator[int]:
-        with custom_op("crossed block"):
-            yield 1
-
-    @custom_op("loop")
-    def loop() -> None:
-        for _ in items():
-            consumed(scene)
-
-    with scene:
-        loop()
-    assert scene.call("consumer").path == ("loop", "consumer")
-    assert scene.call("crossed block").path == ("loop", "crossed block")
-
-
-def test_three_interleaved(scene: Scene) -> None:
-    def items(name: str) -> Iterator[None]:
-        with custom_op(name):
-            for number in range(3):
-                with custom_op(f"in {name}"):
-                    scene.tick(number)
-                yield
-
-    with scene:
-        for _ in zip(items("a"), items("b"), items("c"), strict=True):
-            consumed(scene)
-    for name in "abc":
-        assert {row.path for row in scene.calls(f"in {name}")} == {(name, f"in {name}")}
-        assert len(scene.calls(f"in {name}")) == 3
-    assert {row.path for row in scene.calls("consumer")} == {("consumer",)}
-
-
-@pytest.mark.parametrize("how", ["close", "drop", "throw"])
-def test_a_generator_that_ends_early(how: str, scene: Scene) -> None:
-    def items() -> Generator[int]:
-        with custom_op("early"):
-            yield 1
-
-    with scene:
-        it = items()
-        next(it)
-        scene.idle(5)
-        if how == "throw":
-            with pytest.raises(KeyError):
-                it.throw(KeyError())
-        elif how == "close":
-            it.close()
-        del it
-        gc.collect()
-        consumed(scene)
-    early = scene.call("early")
-    assert early.wall_ns == 5
-    assert early.flags == (("failed",) if how == "throw" else ()) + ("crossed",)
-    assert scene.call("consumer").parent is None
-
-
-def test_a_generator_that_stands_still_at_the_end(scene: Scene) -> None:
-    def items() -> Iterator[int]:
-        with custom_op("still open"):
-            scene.tick(1)
-            yield 1
-
-    with scene:
-        it = items()
-        next(it)
-        consumed(scene)
-    assert list(it) == []
-    assert scene.call("still open").flags == ("incomplete", "crossed")
-    assert scene.call("consumer").parent is None
-
-
-def test_a_yield_that_is_not_inside_does_not_cross(scene: Scene) -> None:
-    def items() -> Iterator[int]:
-        with custom_op("not crossed"):
-            scene.tick(1)
-        try:
-            with custom_op("not crossed"):
-                raise KeyError
-        except KeyError:
-            pass
-        yield 1
-
-    with scene:
-        list(items())
-    assert [row.flags for row in scene.calls("not crossed")] == [(), ("failed",)]
-
-
-def test_entered_by_an_exit_stack(scene: Scene) -> None:
-    def items() -> Iterator[int]:
-        with ExitStack() as stack:
-            stack.enter_context(custom_op("stacked"))
-            yield 1
-            consumed(scene)
-
-    with scene:
-        for _ in items():
-            consumed(scene)
-    assert [row.path for row in scene.calls("consumer")] == [
-        ("consumer",),
-        ("stacked", "consumer"),
-    ]
-    assert scene.call("stacked").flags == ("crossed",)
-
-
-def test_in_a_context_manager_of_the_users_own(scene: Scene) -> None:
-    @contextmanager
-    def managed() -> Iterator[None]:
-        with custom_op("managed"):
-            scene.tick(1)
-            yield
-
-    with scene, managed():
-        consumed(scene)
-    assert scene.call("consumer").parent is None
-    assert scene.call("managed").flags == ("crossed",)
-
-
-def test_a_block_left_on_another_thread(scene: Scene) -> None:
-    def items() -> Iterator[int]:
-        with custom_op("moved"):
-            yield 1
-            with custom_op("late part"):
-                scene.tick(2)
-
-    with scene:
-        it = items()
-        next(it)
-        thread = Thread(target=list, args=(it,))
-        thread.start()
-        thread.join()
-        consumed(scene)
-    assert scene.call("late part").parent is None  # the thread knows nothing of the block
-    assert scene.call("consumer").parent is None
-    assert scene.call("moved").untracked_ns == 2  # its CPU time cannot be told
-    assert not entries()

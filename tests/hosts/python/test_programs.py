@@ -2,177 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.hosts.checks import PARTS, Scene, check
+from tests.hosts.checks import PARTS, check
+from tests.hosts.python.programs import PROGRAMS, World, path
 
-from opscope import custom_op
 from opscope.analyse import calls
 from opscope.testing import assert_restored
-
-
-@dataclass(eq=False)
-class Node:
-    """A call as it truly was, from where it was seen. `parent` is the call it belongs to."""
-
-    name: str
-    parent: Node | None = None
-    start: int = -1  # -1: not seen yet
-    end: int = -1
-    flags: set[str] = field(default_factory=set)
-
-    def within(self, other: Node) -> bool:
-        return self.parent is not None and (self.parent is other or self.parent.within(other))
-
-
-@dataclass
-class Moment:
-    start: int
-    end: int
-    work: bool
-    seen: bool  # recording, and not paused
-    stack: list[Node]
-
-
-class World:
-    """Runs a program under opscope and writes down what truly happens."""
-
-    def __init__(self) -> None:
-        self.scene = Scene()
-        self.state = "before"
-        self.nodes: list[Node] = []
-        self.stack: list[Node] = []
-        self.asleep: list[Node] = []
-        self.moments: list[Moment] = []
-
-    @property
-    def now(self) -> int:
-        return self.scene.clock.now()
-
-    def begin(self, node: Node) -> None:
-        """The call runs from now on."""
-        self.stack.append(node)
-        if node.start < 0 and self.state == "on":
-            node.parent = next((n for n in reversed(self.stack[:-1]) if n.start >= 0), None)
-            node.start = self.now
-            self.nodes.append(node)
-
-    def finish(self, node: Node, failed: bool) -> None:
-        if node.start >= 0 and node.end < 0 and self.state != "over":
-            node.end = self.now
-            node.flags |= {"failed"} if failed else set()
-
-    def switch(self, what: str) -> None:
-        profile = self.scene.profile
-        if what == "start" and self.state == "before":
-            profile.start()
-        elif what == "pause" and self.state in ("on", "paused"):
-            (profile.pause if self.state == "on" else profile.resume)()
-        elif what == "stop" and self.state in ("on", "paused"):
-            profile.stop()
-            for node in self.nodes:
-                if node.end < 0:
-                    node.end = self.now
-                    node.flags.add("incomplete")
-            self.state = "over"
-            return
-        else:
-            return
-        self.state = "paused" if self.state == "on" else "on"
-        if self.state == "on":
-            running, self.stack = self.stack, []
-            for node in running:
-                found = node.start < 0
-                self.begin(node)
-                node.flags |= {"clamped"} if found else set()
-
-    def run(self, program: list[Any]) -> None:
-        for action, *rest in program:
-            if action in ("tick", "idle"):
-                before, stack = self.now, list(self.stack)
-                getattr(self.scene, action)(rest[0])
-                self.moments.append(
-                    Moment(before, self.now, action == "tick", self.state == "on", stack)
-                )
-            elif action == "switch":
-                self.switch(rest[0])
-            else:
-                self.call(action, *rest)
-
-    def call(self, how: str, name: str, body: list[Any]) -> None:
-        node, failed = Node(name), how == "fails"
-
-        def inside() -> None:
-            self.begin(node)
-            try:
-                self.run(body)
-                if failed:
-                    raise KeyError
-            finally:
-                self.finish(node, failed)
-                self.stack.pop()
-
-        try:
-            if how == "block":
-                with custom_op(name):
-                    inside()
-            else:
-                custom_op(name)(inside)()
-        except KeyError:
-            assert failed
-
-    def generator(self, name: str, steps: list[list[Any]]) -> Iterator[None]:
-        node = Node(name)
-
-        @custom_op(name)
-        def items() -> Iterator[None]:
-            for number, step in enumerate(steps):
-                found = number > 0 and node.start < 0
-                self.begin(node)
-                node.flags |= {"clamped"} if found and node.start >= 0 else set()
-                self.run(step)
-                if number == len(steps) - 1:
-                    self.finish(node, False)
-                self.stack.pop()
-                if number < len(steps) - 1:
-                    yield
-
-        return items()
-
-    def truth(self, node: Node) -> dict[str, int]:
-        found = dict.fromkeys(PARTS, 0)
-        below = [other for other in self.nodes if other.within(node)]
-        for moment in self.moments:
-            if not moment.seen or not node.start <= moment.start < moment.end <= node.end:
-                continue
-            if any(n.start <= moment.start and moment.end <= n.end for n in below):
-                part = "sub"
-            elif node in moment.stack and moment.work:
-                part = "python"
-            else:
-                part = "wait"
-            found[part] += moment.end - moment.start
-            found["wall"] += moment.end - moment.start
-        return found
-
-
-NAMES = st.sampled_from("abc")
-TIMES = st.integers(1, 9)
-ACTIONS = st.recursive(
-    st.one_of(
-        st.tuples(st.sampled_from(["tick", "idle"]), TIMES),
-        st.tuples(st.just("switch"), st.sampled_from(["start", "pause", "pause", "stop"])),
-    ),
-    lambda inner: st.tuples(
-        st.sampled_from(["call", "block", "fails"]), NAMES, st.lists(inner, max_size=4)
-    ),
-    max_leaves=12,
-)
-PROGRAMS = st.lists(ACTIONS, max_size=5)
 
 
 @settings(max_examples=60, deadline=None, derandomize=True, database=None)
@@ -211,7 +49,3 @@ def test_every_part_of_every_call(
         row[2].discard("paused")
     key = lambda row: (row[0], sorted(row[1].items()), sorted(row[2]))  # noqa: E731
     assert sorted(found, key=key) == sorted(expected, key=key)
-
-
-def path(node: Node) -> tuple[str, ...]:
-    return (*(path(node.parent) if node.parent else ()), node.name)
