@@ -1,7 +1,7 @@
 """What real MXNet 1.9.1 gets wrong, row by row, is right here, every time and on every kind.
 
 The rows are those of the project's list of faults: D1 to D10 of the 2019 design as merged, and the
-numbered scenes. Those of the profiler's own calls (D7, 28 to 31) are in tests/compat/mxnet.
+numbered scenes. Those of the profiler's own calls (D7, 28 to 31) are in test_mxnet_dumps.py.
 """
 
 from __future__ import annotations
