@@ -6,12 +6,13 @@ numbered scenes. Those of the profiler's own calls (D7, 28 to 31) are in test_mx
 
 from __future__ import annotations
 
+import queue
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import numpy as np
 import pytest
 from tests.end_to_end.faults import (
     ManualClock,
@@ -184,18 +185,23 @@ def test_02_04_python_is_python_in_every_kind(kind: str) -> None:
 
 @asynchronous
 def test_03_06_35_sub_operators_outside_the_call_are_its_own(kind: str) -> None:
-    big = np.full((300, 300), 1e-3)
+    gates: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
 
     def lazily(x: Any) -> Any:
-        y = nd.array(big)
+        y = nd.ones((30, 30))
+        nd.push_async(gates.put, writes=[y.storage.var], name="gate")
         for _ in range(5):
             y = nd.dot(y, y)
         return x
 
     op = define("Lazy", lazily)
 
+    def scene() -> None:
+        op(ones()).wait_to_read()
+        gates.get()()  # only now, that the call is over, what it pushed may run
+
     def look() -> Any:
-        session = record(lambda: op(ones()))
+        session = record(scene)
         call = only(session, "Lazy")
         return subs(session, "Lazy")[0]["dot"], call.elsewhere_ns > 0, call.span_ns > call.wall_ns
 

@@ -75,35 +75,45 @@ def test_a_finder_that_fails_is_named_and_the_others_are_asked(recorder: Recorde
     assert recorder.broken == ["finding calls in flight: OSError: cannot find"]
 
 
-def test_a_known_call_inside_a_new_one_is_linked_to_it(recorder: Recorder) -> None:
+def finds_new(depth: int, made: list[Frame]) -> InFlight:
+    """A call without a frame, until it is given one."""
+    here = threading.get_ident()
+    return InFlight(here, depth, 1, Phase.NONE, made[-1] if made else None, made.append)
+
+
+def test_a_known_call_inside_a_new_one_stays_the_inner_one(recorder: Recorder) -> None:
     known = scope.enter(recorder, 0)
     made: list[Frame] = []
-
-    def finder() -> list[InFlight]:
-        here = threading.get_ident()
-        new = InFlight(here, 1, 1, Phase.NONE, made[0] if made else None, made.append)
-        return [flight(0, 2, known), new]
-
-    recorder.in_flight.append(finder)
+    recorder.in_flight.append(lambda: [flight(0, 2, known), finds_new(1, made)])
     adopt(recorder)
     assert scope.current(recorder) is known
-    assert known.outer is made[0]
     scope.leave(known)
     assert scope.current(recorder) is made[0]
     scope.leave(made[0])
 
 
+def test_a_new_call_inside_a_known_one(recorder: Recorder) -> None:
+    known, made = scope.enter(recorder, 0), list[Frame]()
+    recorder.in_flight.append(lambda: [flight(0, 1, known), finds_new(2, made)])
+    adopt(recorder)
+    assert scope.held() is scope.current(recorder) is made[0]
+    assert recorder.opened[made[0].call][1] == known.call
+    scope.leave(made[0])
+    assert scope.current(recorder) is known
+    scope.leave(known)
+
+
 def test_what_an_earlier_recording_left_is_forgotten(recorder: Recorder) -> None:
     earlier = Recorder(MemorySink(), ManualClock())
-    gone, frame = (Frame(earlier, None, number, Phase.NONE) for number in (3, 4))
+    gone, left = (Frame(earlier, None, number, Phase.NONE) for number in (3, 4))
     scope.adopted[12345] = (gone,)
-    scope.wait_begin(frame)
-    recorder.in_flight.append(lambda: [flight(0, 1, frame)])
+    made = [left]
+    recorder.in_flight.append(lambda: [finds_new(1, made)])
     adopt(recorder)
-    assert list(scope.adopted.values()) == [(frame,)]
-    assert 12345 not in scope.adopted
-    assert not frame.waiting
-    scope.leave(frame)
+    assert made[0] is left
+    assert left.recorder is earlier  # that one is its thread's
+    assert scope.adopted == {threading.get_ident(): (made[1],)}
+    scope.leave(made[1])
 
 
 def test_settled_in_order_with_the_cpu_time_so_far(recorder: Recorder) -> None:

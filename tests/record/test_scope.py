@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -113,6 +114,7 @@ def test_the_chain_does_not_grow(recorder: Recorder) -> None:
     longest, open_frame = 0, scope.enter(recorder, 0)
     for _ in range(50):
         frame = scope.enter(recorder, 0)
+        frame.yielding = sys._getframe()  # as blocks in generators have it
         elsewhere.run(scope.leave, open_frame)
         open_frame.closed = True
         open_frame, length, walk = frame, 0, scope.held()
@@ -122,6 +124,30 @@ def test_the_chain_does_not_grow(recorder: Recorder) -> None:
     scope.leave(open_frame)
     scope.push(None)
     assert longest <= 3
+
+
+def test_a_step_that_is_found_inside_itself_is_not_linked_in_a_circle(
+    recorder: Recorder,
+) -> None:
+    """Another thread may have taken it to be running, with a call inside, when it slept already."""
+    outer = scope.enter(recorder, 0)
+    step, inside = (Frame(recorder, outer, number, Phase.NONE) for number in (7, 8))
+    inside.outer = step
+    scope.adopted[threading.get_ident()] = (step, inside)
+    assert scope.link() is inside
+    assert scope.link(step) is outer
+    for frame in (inside, step, outer):
+        scope.pull(frame)
+
+
+def test_even_a_circle_ends(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scope, "_LONGEST", 10)
+    other = Recorder(MemorySink(), ManualClock())
+    one, two = (scope.enter(other, 0) for _ in range(2))
+    one.outer = two
+    assert scope.current(recorder) is None
+    assert not scope.within(two, Frame(other, None, 0, Phase.NONE))
+    scope.push(None)
 
 
 def test_left_on_another_thread_its_cpu_time_is_unknown(recorder: Recorder) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from types import CodeType, FrameType
@@ -61,27 +61,41 @@ def adopt(recorder: Recorder) -> None:
     """
     new: list[Frame] = []
     for thread, calls in groupby(_found(recorder), key=lambda call: call.thread):
-        before = scope.adopted.get(thread, ())
-        taken: list[Frame] = []
-        outer: Frame | None = None
-        for call in calls:
-            frame = call.frame
-            if frame is not None and frame.recorder is recorder:
-                if outer is not None and outer in taken:
-                    _put_under(frame, outer)
-                if frame in before:
-                    taken.append(frame)
-                outer = frame
-            elif call.name >= 0 and (frame is None or not frame.left):
-                outer = _take_in(recorder, call, outer)
-                taken.append(outer)
-                new.append(outer)
-        _make_current(thread, tuple(taken), outer)
+        new += _adopt_on(recorder, thread, calls)
     for thread, frames in list(scope.adopted.items()):
         if any(frame.recorder is not recorder for frame in frames):
             scope.adopted.pop(thread, None)  # of an earlier recording, and over by now
     if new:
         _drop_ended(recorder, new)
+
+
+def _adopt_on(recorder: Recorder, thread: int, calls: Iterable[InFlight]) -> list[Frame]:
+    """The same for the calls of one thread, from the outside in; returns the new frames."""
+    before = scope.adopted.get(thread, ())
+    new: list[Frame] = []
+    current: list[Frame] = []
+    outer: Frame | None = None
+    first: Frame | None = None
+    for call in calls:
+        frame = call.frame
+        if frame is not None and frame.recorder is recorder:
+            if outer is not None and outer in new:
+                outer.around += (frame,)
+            if frame in before:
+                current.append(frame)
+            outer, first = frame, None
+        elif call.name >= 0 and (frame is None or not frame.left):
+            outer = _take_in(recorder, call, outer)
+            first = first or outer
+            current.append(outer)
+            new.append(outer)
+    if first is not None and thread == threading.get_ident():
+        # In the context as well, for the sake of asyncio tasks that copy it.
+        first.outer = scope.link()
+        scope.push(outer)
+    if new:
+        scope.adopted[thread] = tuple(current)
+    return new
 
 
 def settle(recorder: Recorder) -> None:
@@ -141,9 +155,8 @@ def _tasks() -> Iterator[InFlight]:
 
 
 def _take_in(recorder: Recorder, call: InFlight, outer: Frame | None) -> Frame:
-    # A wrapper that holds a frame of an earlier recording will leave that very frame.
-    frame = call.frame if call.frame is not None else Frame(recorder, outer, 0, call.phase)
-    scope.wait_over(frame, call.thread)
+    # Always a new frame: one of an earlier recording is its thread's, which does not stand still.
+    frame = Frame(recorder, outer, 0, call.phase)
     frame.lane = recorder.lane_of(call.thread)
     frame.cpu = _cpu(recorder, call.thread)
     frame.call = recorder.begin(
@@ -155,8 +168,6 @@ def _take_in(recorder: Recorder, call: InFlight, outer: Frame | None) -> Frame:
         lane=frame.lane,
         start_ns=recorder.since_ns,
     )
-    frame.outer, frame.phase, frame.recorder = outer, call.phase, recorder
-    frame.closed, frame.ticket = False, [None]
     call.bind(frame)
     return frame
 
@@ -166,22 +177,6 @@ def _cpu(recorder: Recorder, thread: int) -> int:
         return recorder.cpu()
     # What others have used since a pause began cannot be told apart.
     return -1 if recorder.paused_ns else recorder.cpu_of(thread)
-
-
-def _put_under(frame: Frame, outer: Frame) -> None:
-    """Link a known frame below a call that was found around it."""
-    while frame.outer is not None and not scope.within(outer, frame.outer):
-        frame = frame.outer
-    if frame is not outer:
-        frame.outer = outer
-
-
-def _make_current(thread: int, taken: tuple[Frame, ...], innermost: Frame | None) -> None:
-    if taken:
-        scope.adopted[thread] = taken
-        here = thread == threading.get_ident()
-        if here and innermost is not None and not scope.within(scope.held(), innermost):
-            scope.push(innermost)  # for the sake of asyncio tasks that copy the context
 
 
 def _drop_ended(recorder: Recorder, new: list[Frame]) -> None:

@@ -6,6 +6,9 @@ exceptions, interleaved generators and blocks closed in another context all come
 
 from __future__ import annotations
 
+import gc
+import sys
+from collections.abc import Iterator
 from contextvars import ContextVar
 from threading import get_ident
 from types import FrameType
@@ -18,6 +21,7 @@ class Frame:
     """One open call (or a task running for one), as the thread that runs it knows it."""
 
     __slots__ = (
+        "around",
         "call",
         "closed",
         "cpu",
@@ -40,6 +44,7 @@ class Frame:
         self.phase = phase
         self.lane = -1
         self.cpu = 0  #: the thread's CPU time when the call had used none
+        self.around: tuple[Frame, ...] = ()  #: known frames inside it when it was found running
         self.closed = False  #: over, and no copy of the context that still holds it may use it
         self.left = False  #: its end has begun: too late to take it into a new recording
         self.ticket = [None]  #: whoever pops it ends the span, see `claim`
@@ -51,6 +56,12 @@ class Frame:
         """Whether a known wait of this thread is open: what it waits with inside is no other."""
         return (get_ident(), self) in _waiting
 
+
+#: No chain is longer: Python calls do not nest that deep.
+_LONGEST = 1_000_000
+
+#: From CPython 3.12 on garbage is collected between two instructions only.
+_COLLECTS_ANYWHERE = sys.version_info < (3, 12)
 
 _current: ContextVar[Frame | None] = ContextVar("opscope_call", default=None)
 _waiting: set[tuple[int, Frame]] = set()
@@ -84,25 +95,29 @@ def push(frame: Frame | None) -> None:
     _current.set(frame)
 
 
-def link() -> Frame | None:
-    """The `outer` of a frame that is pushed now: also blocks that stand still, nothing over."""
+def link(inner: Frame | None = None) -> Frame | None:
+    """The `outer` of a frame (`inner`, unless it is new) that is pushed now.
+
+    Also a block that stands still, but nothing that is over.
+    """
     frame = _live(_innermost())
-    if frame is not None:
+    if inner is not None and within(frame, inner):
+        return _live(inner.outer)
+    if frame is not None and frame.yielding is not None:
         frame.outer = _live(frame.outer)  # else a chain could grow without end
     return frame
 
 
 def pull(frame: Frame) -> None:
     """Unlink the frame wherever it stands; frames inside it that are still open stay."""
-    inner = _current.get()
-    if inner is frame:
+    top = _current.get()
+    if top is frame:
         _current.set(frame.outer)
     else:
-        while inner is not None:
+        for inner in _outwards(top):
             if inner.outer is frame:
                 inner.outer = frame.outer
                 break
-            inner = inner.outer
     if adopted and release(frame):
         frame.closed = True  # contexts it was never pushed in may hold it by now
 
@@ -205,9 +220,9 @@ def wait_end(frame: Frame, name: int, start_ns: int, flags: int = 0) -> None:
     )  # fmt: skip
 
 
-def wait_over(frame: Frame, thread: int = 0) -> None:
-    """Forget the wait that `wait_begin` opened on that thread (0: this one)."""
-    _waiting.discard((thread or get_ident(), frame))
+def wait_over(frame: Frame) -> None:
+    """Forget the wait that `wait_begin` opened on this thread."""
+    _waiting.discard((get_ident(), frame))
 
 
 def _innermost() -> Frame | None:
@@ -215,36 +230,63 @@ def _innermost() -> Frame | None:
     frame = _current.get()
     if adopted:
         found = adopted.get(get_ident())
-        if found is not None and not within(frame, found[-1]):
+        if found is not None and not any(
+            within(frame, inside) for inside in (found[-1], *found[-1].around)
+        ):
             return found[-1]
     return frame
 
 
 def within(frame: Frame | None, outer: Frame) -> bool:
     """Whether `outer` is the frame or stands around it."""
-    while frame is not None:
-        if frame is outer:
-            return True
-        frame = frame.outer
-    return False
+    return any(walk is outer for walk in _outwards(frame))
 
 
 def _live(frame: Frame | None) -> Frame | None:
-    while frame is not None and (frame.closed or frame.recorder.closed):
-        frame = frame.outer
-    return frame
+    if frame is None or not (frame.closed or frame.recorder.closed):
+        return frame
+    for walk in _outwards(frame):
+        if not (walk.closed or walk.recorder.closed):
+            return walk
+    return None
 
 
 def _open(frame: Frame | None, recorder: Recorder) -> Frame | None:
-    while frame is not None:
-        if frame.recorder is recorder and not frame.closed:
-            if frame.yielding is None:
-                return frame
-            # A suspended generator has no caller: its block is not what runs now.
-            if frame.yielding.f_back is not None:
-                return frame
-            row = recorder.opened.get(frame.call)
+    if frame is None:
+        return None
+    if frame.recorder is recorder and not frame.closed and frame.yielding is None:
+        return frame
+    for walk in _outwards(frame):
+        if walk.recorder is recorder and not walk.closed:
+            if walk.yielding is None or _runs(walk.yielding):
+                return walk
+            row = recorder.opened.get(walk.call)
             if row is not None:
                 row[5] |= Flag.CROSSED
-        frame = frame.outer
     return None
+
+
+def _outwards(frame: Frame | None) -> Iterator[Frame]:
+    """The frame and those around it. Ends in any case: threads share frames, and a race between
+    them must not hang the program."""
+    for _ in range(_LONGEST):
+        if frame is None:
+            return
+        yield frame
+        frame = frame.outer
+    if frame is not None:
+        frame.outer = None
+
+
+def _runs(generator: FrameType) -> bool:
+    """Whether a generator is not suspended: only then it has a caller."""
+    if not _COLLECTS_ANYWHERE:
+        return generator.f_back is not None
+    # Looking may make a frame object of a caller on another thread, see `adopt`.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return generator.f_back is not None
+    finally:
+        if collecting:
+            gc.enable()

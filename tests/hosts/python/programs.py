@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from hypothesis import strategies as st
-from tests.hosts.checks import PARTS, Scene
+from tests.hosts.checks import PARTS, Scene, in_thread
 
 from opscope import custom_op
 
@@ -33,6 +33,10 @@ class Moment:
     work: bool
     seen: bool  # recording, and not paused
     stack: list[Node]
+
+
+def here(fn: Callable[[], object]) -> object:
+    return fn()
 
 
 class World:
@@ -63,14 +67,15 @@ class World:
             node.end = self.now
             node.flags |= {"failed"} if failed else set()
 
-    def switch(self, what: str) -> None:
+    def switch(self, what: str, on: Callable[[Callable[[], object]], object] = here) -> None:
         profile = self.scene.profile
         if what == "start" and self.state == "before":
-            profile.start()
+            on(profile.start)
         elif what == "pause" and self.state in ("on", "paused"):
-            (profile.pause if self.state == "on" else profile.resume)()
+            on(profile.pause if self.state == "on" else profile.resume)
         elif what == "stop" and self.state in ("on", "paused"):
-            profile.stop()
+            # From elsewhere, CPU time up to a pause that is still on would be unknown.
+            (here if self.state == "paused" else on)(profile.stop)
             for node in self.nodes:
                 if node.end < 0:
                     node.end = self.now
@@ -96,7 +101,7 @@ class World:
                     Moment(before, self.now, action == "tick", self.state == "on", stack)
                 )
             elif action == "switch":
-                self.switch(rest[0])
+                self.switch(*rest)
             else:
                 self.call(action, *rest)
 
@@ -166,7 +171,11 @@ TIMES = st.integers(1, 9)
 ACTIONS = st.recursive(
     st.one_of(
         st.tuples(st.sampled_from(["tick", "idle"]), TIMES),
-        st.tuples(st.just("switch"), st.sampled_from(["start", "pause", "pause", "stop"])),
+        st.tuples(
+            st.just("switch"),
+            st.sampled_from(["start", "pause", "pause", "stop"]),
+            st.sampled_from([here, in_thread]),
+        ),
     ),
     lambda inner: st.tuples(
         st.sampled_from(["call", "block", "fails"]), NAMES, st.lists(inner, max_size=4)

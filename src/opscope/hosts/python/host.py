@@ -82,7 +82,7 @@ def _function(recorder: Recorder, thread: int, depth: int, wrapper: FrameType) -
     found = wrapper.f_locals
     if "over" in found:
         return None
-    known = found.get("frame") or scope.late.get(wrapper)
+    known = scope.late.get(wrapper) or found.get("frame")
     if known is None and found.get("recorder", recorder) is recorder:
         return None  # it is about to begin its call itself
     name = found["marked"].name_in(recorder)
@@ -98,6 +98,5 @@ def _step(recorder: Recorder, thread: int, depth: int, wrapper: FrameType) -> In
 
 
 def _end_later(wrapper: FrameType, frame: Frame) -> None:
-    """For a wrapper that runs unrecorded: what it shall end when its function returns."""
-    if wrapper.f_locals.get("frame") is not frame:
-        scope.late[wrapper] = frame
+    """What the wrapper shall end when its function returns."""
+    scope.late[wrapper] = frame

@@ -63,7 +63,7 @@ class Steps:
 
     def _wake(self, frame: Frame) -> None:
         recorder = frame.recorder
-        frame.outer = scope.link()
+        frame.outer = scope.link(frame)
         scope.push(self.top)
         try:
             if recorder.here().lane != frame.lane:

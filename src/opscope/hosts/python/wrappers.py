@@ -21,9 +21,9 @@ def function(fn: Function, marked: Marked) -> Function:
 
     @wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
+        # A thread that looks for running calls leaves this one alone once `over` is set.
         recorder = watch.recorder
         if recorder is None or HOST in recorder.off or (frame := marked.begin(recorder)) is None:
-            # A thread that looks for running calls leaves this one alone once `over` is set.
             try:
                 result = fn(*args, **kwargs)
             except BaseException:
@@ -31,16 +31,22 @@ def function(fn: Function, marked: Marked) -> Function:
                 if scope.late:
                     _end_late(Flag.FAILED)
                 raise
-            over = True  # noqa: F841
+            over = True
             if scope.late:
                 _end_late(Flag(0))
             return result
         try:
             result = fn(*args, **kwargs)
         except BaseException:
+            over = True
             end(frame, Flag.FAILED)
+            if scope.late:
+                _end_late(Flag.FAILED)
             raise
+        over = True  # noqa: F841
         end(frame)
+        if scope.late:
+            _end_late(Flag(0))
         return result
 
     return call
