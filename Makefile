@@ -2,6 +2,8 @@
 
 PYTHON ?= python3
 PIP_FLAGS ?=
+TORCH ?= torch==2.13.0
+TORCH_INDEX ?=
 VENV := .venv
 
 .DEFAULT_GOAL := help
@@ -14,6 +16,8 @@ help: ## Show this list
 	@echo
 	@echo "  PYTHON=python3.12   which Python makes $(VENV) (now: $(PYTHON))"
 	@echo "  PIP_FLAGS=...       more options for pip install"
+	@echo "  TORCH_INDEX=URL     an index with CPU builds of torch, which are a tenth in size (pytorch.org names one)"
+	@echo "  TORCH=...           which torch the tests use (now: $(TORCH)); empty: none, its tests skip"
 
 demo: $(VENV)/.installed ## Train a small network under opscope and show what its operators did
 	@$(VENV)/bin/opscope demo --output build/demo --force
@@ -53,6 +57,7 @@ $(VENV)/.installed: pyproject.toml
 $(VENV)/.test-installed: pyproject.toml
 	$(make-venv)
 	$(call install,.[test])
+	$(install-torch)
 	@touch $@ $(VENV)/.installed
 
 # MXNet 1.9.1 is its last release: wheels for x86-64 Linux, and names that NumPy 1.24 took away.
@@ -69,6 +74,12 @@ define make-venv
 @command -v $(PYTHON) >/dev/null 2>&1 || { echo "opscope needs Python 3.10 or newer, and '$(PYTHON)' was not found. Try: make $(or $(MAKECMDGOALS),test) PYTHON=/path/to/python3" >&2; exit 1; }
 @$(PYTHON) -c 'import sys; v = sys.version_info; ok = v[:2] >= (3, 10); ok or sys.stderr.write("opscope needs Python 3.10 or newer, and $(PYTHON) is %d.%d. Try: make $(or $(MAKECMDGOALS),test) PYTHON=python3.12\n" % v[:2]); sys.exit(not ok)'
 @$(VENV)/bin/python -m pip --version >/dev/null 2>&1 || { echo "Making $(VENV) with $$($(PYTHON) --version)"; $(PYTHON) -m venv --clear $(VENV); }
+endef
+
+# Pinned: the newest torch may be a build of several gigabytes.
+define install-torch
+@test -z '$(TORCH)' || echo "Installing $(TORCH) into $(VENV) (once)"
+@test -z '$(TORCH)' || $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check $(PIP_FLAGS) $(if $(TORCH_INDEX),--extra-index-url '$(TORCH_INDEX)') '$(TORCH)'
 endef
 
 define install

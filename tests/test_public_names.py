@@ -22,9 +22,11 @@ PUBLIC = {
     "__version__",
     "carry",
     "custom_op",
+    "explain",
     "export",
     "load",
     "profile",
+    "schedule",
     "summary",
 }
 

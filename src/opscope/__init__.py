@@ -31,8 +31,9 @@ from opscope.errors import HostError, InputError, OpscopeError, UsageError
 if TYPE_CHECKING:
     from opscope.hosts.python import custom_op
     from opscope.model import Session
-    from opscope.profiler import export, load, profile, summary
+    from opscope.profiler import explain, export, load, profile, summary
     from opscope.record import carry
+    from opscope.record.schedule import schedule
 
 __all__ = [
     "HostError",
@@ -43,9 +44,11 @@ __all__ = [
     "__version__",
     "carry",
     "custom_op",
+    "explain",
     "export",
     "load",
     "profile",
+    "schedule",
     "summary",
 ]
 
@@ -54,9 +57,11 @@ _LAZY = {
     "Session": "opscope.model",
     "carry": "opscope.record",
     "custom_op": "opscope.hosts.python",
+    "explain": "opscope.profiler",
     "export": "opscope.profiler",
     "load": "opscope.profiler",
     "profile": "opscope.profiler",
+    "schedule": "opscope.record.schedule",
     "summary": "opscope.profiler",
 }
 

@@ -19,8 +19,12 @@ from opscope._version import __version__
 from opscope.errors import OpscopeError, UsageError
 from opscope.model import Kind, Session
 from opscope.record import Clock, Recorder, Writer, adopt, settle, tasks, waits, watch
+from opscope.record.schedule import Action, Schedule, action_of
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+#: "light" records calls, tasks and waits, and leaves out what costs more (torch's profiler).
+MODES = ("full", "light")
 
 _starting = threading.Lock()
 _running: profile | None = None
@@ -30,8 +34,11 @@ class profile:
     """Record what happens inside custom operators, in a block or between `start` and `stop`.
 
     `host`: "auto" (all there are), a name, or several. `output`: a file to write while recording
-    goes on, with `force` to replace one that is there; None keeps everything in memory. Also a
-    decorator: every call of the function is then a recording (only sensible with `output=None`).
+    goes on, with `force` to replace one that is there; None keeps everything in memory. `mode`:
+    "full", or "light" for calls, tasks and waits only, which costs less. Also a decorator: every
+    call of the function is then a recording (only sensible with `output=None`). `schedule`: which
+    steps to record (`opscope.schedule` or `torch.profiler.schedule`); the program calls `step` at
+    the end of each.
 
     One recording at a time in a process; none at all while OPSCOPE_DISABLE is set in the
     environment. All methods may be called from any thread, also inside a
@@ -44,10 +51,16 @@ class profile:
         output: str | os.PathLike[str] | None = None,
         *,
         force: bool = False,
+        mode: str = "full",
+        schedule: Schedule | None = None,
         clock: Clock | None = None,
     ) -> None:
+        if mode not in MODES:
+            raise UsageError(f"no mode is called {mode!r}; there are: {', '.join(MODES)}")
         self.host = host
         self.output = output
+        self.mode = mode
+        self._schedule = schedule
         self._force = force
         self._clock = clock
         self._recorder: Recorder | None = None
@@ -79,7 +92,7 @@ class profile:
                 else store.FileSink(self.output, force=self._force)
             )
             self._session = None
-            recorder = self._recorder = Recorder(sink, self._clock)
+            recorder = self._recorder = Recorder(sink, self._clock, mode=self.mode)
             writer = self._writer = Writer(recorder)
             tasks.machinery.add(Writer)
             writer.head(list(sys.orig_argv), _versions())
@@ -96,6 +109,9 @@ class profile:
             recorder.since_ns = recorder.now()
             watch.recorder = recorder
             _guarded(adopt, recorder)
+            if self._schedule is not None:
+                self._step_count = 0
+                self._follow(recorder)
         return self
 
     def stop(self) -> None:
@@ -123,17 +139,14 @@ class profile:
         with _starting:
             recorder = self._recording()
             if recorder is not None:
-                watch.recorder = None
-                recorder.pause()
+                _pause(recorder)
 
     def resume(self) -> None:
         """Go on after `pause`."""
         with _starting:
             recorder = self._recording()
-            if recorder is not None and recorder.paused_ns:
-                recorder.resume()
-                watch.recorder = recorder
-                _guarded(adopt, recorder)
+            if recorder is not None:
+                _resume(recorder)
 
     def flush(self) -> None:
         """Write everything recorded so far now, not at the next quarter of a second. Blocks."""
@@ -148,8 +161,27 @@ class profile:
                 return
             self._end_step(recorder)
             self._step_count += 1
-            name = recorder.name(f"step {self._step_count}")
-            self._step = recorder.begin(Kind.STEP, name, owner=0)
+            if self._schedule is not None:
+                self._follow(recorder)
+            else:
+                self._begin_step(recorder)
+            recorder.tell("step")
+
+    def _follow(self, recorder: Recorder) -> None:
+        """Do what the schedule tells for the step that begins now."""
+        assert self._schedule is not None
+        action = action_of(self._schedule(self._step_count))
+        if action >= Action.RECORD:
+            _resume(recorder)
+            self._begin_step(recorder)
+        else:
+            _pause(recorder)
+            if action == Action.WARMUP:
+                recorder.tell("warm up")
+
+    def _begin_step(self, recorder: Recorder) -> None:
+        name = recorder.name(f"step {self._step_count}")
+        self._step = recorder.begin(Kind.STEP, name, owner=0)
 
     def _end_step(self, recorder: Recorder) -> None:
         if self._step:
@@ -218,6 +250,21 @@ class profile:
         return recorded  # type: ignore[return-value]
 
 
+def _pause(recorder: Recorder) -> None:
+    if not recorder.paused_ns:
+        watch.recorder = None
+        recorder.pause()
+        recorder.tell("pause")
+
+
+def _resume(recorder: Recorder) -> None:
+    if recorder.paused_ns:
+        recorder.tell("resume")
+        recorder.resume()
+        watch.recorder = recorder
+        _guarded(adopt, recorder)
+
+
 def _guarded(edge: Callable[[Recorder], None], recorder: Recorder) -> None:
     """What begins or ends a recording must not end the program when it fails."""
     try:
@@ -242,6 +289,16 @@ def export(session: Session, path: str | os.PathLike[str], *, force: bool = Fals
     Raises UsageError for an ending that is not known, or when the file exists and not `force`.
     """
     present.export(session, path, force=force)
+
+
+def explain(profiled: Any) -> Session:
+    """A finished `torch.profiler.profile` (or `torch.autograd.profiler.profile`) as a session.
+
+    Operators, their owners, forward and backward as in a recording; what only hooks see (CPU time,
+    waits, hand-over to other threads) is not in it, so an operator's own time is untracked. Raises
+    UsageError for anything else, or a profile that has not ended.
+    """
+    return hosts.explain(profiled)
 
 
 def default_output(script: str) -> str:

@@ -72,15 +72,28 @@ def drive_engine() -> object:
     return answer
 
 
+def drive_torch() -> object:
+    import torch
+    from tests.hosts.torch.contract import Twice, twice
+
+    x = torch.ones(3, requires_grad=True)
+    with torch.autograd.profiler.record_function("range"):
+        y = Twice.apply(twice(x))
+    y.sum().backward()
+    return y.tolist(), x.grad.tolist()
+
+
 #: What makes a host show all it can. Hosts that are not named here are attached all the same.
 DRIVES: dict[str, Callable[[], object]] = {
     "python": drive_python,
     "engine": drive_engine,
+    "torch": drive_torch,
     "fake": lambda: None,
 }
 ANSWERS: dict[str, object] = {
     "python": (3, [2], [1]),
     "engine": ([2.0, 4.0], [2.0, 2.0]),
+    "torch": ([4.0] * 3, [4.0] * 3),
     "fake": None,
 }
 #: Seen in every recording, whoever is attached: hand-over and waits are the recorder's own.
@@ -99,6 +112,8 @@ WORDS = {
 def host(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Host:
     monkeypatch.setattr(registry, "_OURS", (*registry._OURS, lambda: FAKE))
     (found,) = [host for host in available() if host.name == request.param]
+    if found.module is not None:
+        pytest.importorskip(found.module)
     return found
 
 
@@ -145,7 +160,7 @@ def test_what_it_does_not_see_never_appears(host: Host) -> None:
     assert {WORDS[kind] for kind in kinds} <= sees
     if "backward" not in sees:
         assert not (spans["phase"] == Phase.BACKWARD).any()
-    if host.name in ("python", "engine"):  # and what these claim does
+    if host.name in ("python", "engine", "torch"):  # and what these claim does
         assert {word for word in sees if word in WORDS.values()} <= {WORDS[k] for k in kinds}
 
 

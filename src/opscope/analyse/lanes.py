@@ -51,8 +51,7 @@ def lanes(session: Session) -> tuple[LaneRow, ...]:
     used = first <= last
     axis = Axis(np.where(used, first, 0), np.where(used, last, 0))
     work = ~among(spans, _IDLE)
-    placed = axis.place(lane[work], spans["start_ns"][work], spans["end_ns"][work])
-    busy = axis.covered(*placed).tolist()
+    busy = axis.covered(lane[work], spans["start_ns"][work], spans["end_ns"][work]).tolist()
     return tuple(
         LaneRow(
             process=session.processes[entry.process].pid,

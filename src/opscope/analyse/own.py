@@ -13,6 +13,7 @@ from opscope.analyse.inside import holes, pairs
 from opscope.attribution import UNKNOWN, among, looking_through
 from opscope.attribution.cover import Axis
 from opscope.attribution.ranges import pauses
+from opscope.attribution.totals import totals
 from opscope.model import Kind, Session
 
 Ints = NDArray[np.int64]
@@ -64,15 +65,12 @@ def own_time(session: Session) -> OwnTime:
     shift = axis.start_ns[group] - axis.origin[group]
 
     waiting = (spans["kind"] == Kind.WAIT)[below]
-    seen = np.zeros(len(spans), np.int64)
     known = axis.covered(
-        *axis.place(
-            number[above[waiting]],
-            spans["start_ns"][below[waiting]],
-            spans["end_ns"][below[waiting]],
-        )
+        number[above[waiting]],
+        spans["start_ns"][below[waiting]],
+        spans["end_ns"][below[waiting]],
     )
-    np.add.at(seen, call[boxes], known)
+    seen = totals(call[boxes], known, len(spans))
     sort, python, hidden = _sorts(base, seen)
     of = call[boxes[group]]
     return OwnTime(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opscope.attribution import Attribution
+from opscope.attribution.totals import totals
 from opscope.model import Kind, Phase
 
 Ints = NDArray[np.int64]
@@ -77,13 +78,12 @@ def add_up(columns: Mapping[str, Ints], group: Ints, count: int) -> list[dict[st
     `group` names the group of each entry, -1 for none. A sum leaves out what is not measured, and
     is `None` where nothing is.
     """
-    inside = group >= 0
+    inside = np.flatnonzero(group >= 0)
     chosen = group[inside]
     sums: dict[str, list[int | None]] = {}
     for key, column in columns.items():
         values = column[inside]
-        total = np.zeros(count, np.int64)
-        np.add.at(total, chosen, np.maximum(values, 0))
+        total = totals(chosen, np.maximum(values, 0), count)
         known = np.zeros(count, bool)
         known[chosen[values >= 0]] = True
         if key == "wall_ns":

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from opscope.attribution.totals import totals
+
 Ints = NDArray[np.int64]
 
 
@@ -29,8 +31,7 @@ def spread(group: Ints, values: Ints, count: int) -> list[Spread]:
     group, values = group[order], values[order]
     first = np.searchsorted(group, np.arange(count), side="left").tolist()
     last = np.searchsorted(group, np.arange(count), side="right").tolist()
-    total = np.zeros(count, np.int64)
-    np.add.at(total, group, values)
+    total = totals(group, values, count)
     answers = []
     for low, high, whole in zip(first, last, total.tolist(), strict=True):
         n = high - low

@@ -15,6 +15,7 @@ from opscope.analyse.stats import spread
 from opscope.attribution import BACKWARD_PREFIX, among, looking_through
 from opscope.attribution.belonging import SUB_KINDS
 from opscope.attribution.cover import Axis
+from opscope.attribution.totals import distinct, totals
 from opscope.model import Flag, Kind, Phase, Session
 
 Ints = NDArray[np.int64]
@@ -59,19 +60,16 @@ def subs(session: Session) -> tuple[SubRow, ...]:
     path = base.path[owner[rows]]
     kind, phase = spans["kind"][rows], spans["phase"][rows]
     name = np.where(kind == Kind.CALL, spans["name"][rows], _by_text(session)[spans["name"][rows]])
-    keys = np.stack((path, name, kind, phase), 1)
-    distinct, which = np.unique(keys, axis=0, return_inverse=True)
-    which = which.reshape(-1)
-    count = len(distinct)
+    entries, which = distinct(path, name, kind, phase)
+    count = len(entries)
     total, own = _times(base)
-    sums = np.zeros((2, count), np.int64)
-    np.add.at(sums[0], which, total[rows])
-    np.add.at(sums[1], which, own[rows])
+    totalled = totals(which, total[rows], count).tolist()
+    owned = totals(which, own[rows], count).tolist()
     ended = (spans["flags"][rows] & Flag.INCOMPLETE) == 0
     spreads = spread(which[ended], total[rows][ended], count)
     number = np.bincount(which, minlength=count).tolist()
     answers = []
-    for index, (above, name_index, kind_number, phase_number) in enumerate(distinct.tolist()):
+    for index, (above, name_index, kind_number, phase_number) in enumerate(entries.tolist()):
         text = session.names[name_index]
         if kind_number == Kind.CALL and phase_number == Phase.BACKWARD:
             text = BACKWARD_PREFIX + text
@@ -84,8 +82,8 @@ def subs(session: Session) -> tuple[SubRow, ...]:
                 kind=KIND_WORDS[kind_number],
                 phase=PHASE_WORDS[phase_number],
                 count=number[index],
-                total_ns=int(sums[0, index]),
-                self_ns=int(sums[1, index]),
+                total_ns=totalled[index],
+                self_ns=owned[index],
                 mean_ns=spreads[index].mean_ns,
                 p50_ns=spreads[index].p50_ns,
                 p95_ns=spreads[index].p95_ns,
@@ -112,11 +110,11 @@ def _times(base: Basis) -> tuple[Ints, Ints]:
     number = np.full(len(spans), -1, np.int64)
     number[rows] = np.arange(len(rows))
     axis = Axis(spans["start_ns"][rows], spans["end_ns"][rows])
-    placed = axis.place(number[above], spans["start_ns"][below], spans["end_ns"][below])
+    covered = axis.covered(number[above], spans["start_ns"][below], spans["end_ns"][below])
     total = np.zeros(len(spans), np.int64)
     own = np.zeros(len(spans), np.int64)
     total[rows] = axis.length_ns
-    own[rows] = axis.length_ns - axis.covered(*placed)
+    own[rows] = axis.length_ns - covered
     total[parts.rows] = parts.wall
     own[parts.rows] = parts.wall - parts.sub
     return total, own

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from opscope.analyse.basis import basis
 from opscope.analyse.rows import PHASE_WORDS, TIME_KEYS, Timed, add_up, time_columns
 from opscope.analyse.stats import spread
+from opscope.attribution.totals import totals
 from opscope.model import Flag, Session
 
 Ints = NDArray[np.int64]
@@ -53,6 +55,12 @@ class OpRow(Timed):
 
 def summary(session: Session) -> tuple[OpRow, ...]:
     """One row for each (operator, path, phase), the largest total wall time first."""
+    return _rows(session)
+
+
+@lru_cache(maxsize=1)
+def _rows(session: Session) -> tuple[OpRow, ...]:
+    """Kept for the session last asked about: a table, its headline and its notes ask for it."""
     base = basis(session)
     attribution, paths = base.attribution, base.attribution.paths
     spans, calls = session.spans, attribution.calls
@@ -65,8 +73,7 @@ def summary(session: Session) -> tuple[OpRow, ...]:
     spreads = spread(group[ended], wall[ended], count)
     first = _first(group[ended], spans["start_ns"][calls][ended], wall[ended])
     number = np.bincount(group, minlength=count).tolist()
-    subs = np.zeros(count, np.int64)
-    np.add.at(subs, group, attribution.beside.subs)
+    subs = totals(group, attribution.beside.subs, count).tolist()
     flagged = {
         flag: np.bincount(group[(attribution.flags & flag) != 0], minlength=count).tolist()
         for flag in Flag
@@ -79,7 +86,7 @@ def summary(session: Session) -> tuple[OpRow, ...]:
             path=base.shown[node],
             phase=PHASE_WORDS[paths.phase[node]],
             calls=number[node],
-            subs=int(subs[node]),
+            subs=subs[node],
             failed=flagged[Flag.FAILED][node],
             incomplete=flagged[Flag.INCOMPLETE][node],
             estimated=flagged[Flag.ESTIMATED][node],

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from opscope.attribution.belonging import among
+from opscope.attribution.belonging import Belonging, among
 from opscope.attribution.cover import Axis
-from opscope.attribution.owners import ancestors
 from opscope.attribution.parts import UNKNOWN, Parts
+from opscope.attribution.totals import distinct, totals
 from opscope.model import Kind, Session
 
 Ints = NDArray[np.int64]
@@ -38,29 +39,30 @@ class Beside:
     subs: Ints
 
 
-def beside(session: Session, calls: Ints, parts: Parts, up: Ints) -> Beside:
-    """The columns for each of the rows `calls`; `up` as from `owner_rows`."""
-    spans = session.spans
-    below = _Below(session, calls, up)
-    length = np.maximum(spans["end_ns"] - spans["start_ns"], 0)
-    device_ns = below.summed(length, below.device)
-    device_union = below.union(below.device)
-    if not any("device" in sight.sees for sight in session.sight) and not below.device.any():
+def beside(session: Session, calls: Ints, parts: Parts, belonging: Belonging) -> Beside:
+    """The columns for each of the rows `calls`."""
+    spans = belonging.spans
+    below = _Below(calls, belonging)
+    device = np.flatnonzero(below.device)
+    device_ns, device_union = below.length(device), below.union(device)
+    if not any("device" in sight.sees for sight in session.sight) and not len(device):
         device_ns[:] = device_union[:] = UNKNOWN
     python, wait, sub = (_by_row(session, parts, which) for which in ("python", "wait", "sub"))
     submitted = spans["submitted_ns"][calls]
     waited = np.maximum(spans["start_ns"][calls] - submitted, 0)
-    here = (below.kind == Kind.CALL) & ~below.away
+    away = np.flatnonzero(below.away)
+    here = np.flatnonzero((below.kind == int(Kind.CALL)) & ~below.away)
+    tasks = away[below.kind[away] == int(Kind.TASK)]
     return Beside(
         sub_wait=np.minimum(below.known_sum(wait, here), sub[calls]),
-        elsewhere=below.lane_sum(below.away),
-        elsewhere_union=below.union(below.away),
-        elsewhere_python=below.known_sum(python, (below.kind == Kind.TASK) & below.away),
+        elsewhere=below.lane_sum(away),
+        elsewhere_union=below.union(away),
+        elsewhere_python=below.known_sum(python, tasks),
         device=device_ns,
         device_union=device_union,
         queue=np.where(submitted > 0, waited, UNKNOWN),
         span=below.reach.length_ns,
-        subs=below.direct(up),
+        subs=below.direct(),
     )
 
 
@@ -68,68 +70,66 @@ class _Below:
     """Pairs of a span and each call above it: `row` the span, `call` the call's place in `calls`.
 
     `away` marks those that ran elsewhere: on another lane, or on the call's own lane after the call
-    had left it (an engine's worker goes on to what the call pushed).
+    had left it (an engine's worker goes on to what the call pushed). `some` below are pairs.
     """
 
-    def __init__(self, session: Session, calls: Ints, up: Ints) -> None:
-        spans = self.spans = session.spans
+    def __init__(self, calls: Ints, belonging: Belonging) -> None:
+        spans = self.spans = belonging.spans
+        self.up = belonging.up
         self.number = np.full(len(spans), -1, np.int64)
         self.number[calls] = np.arange(len(calls))
-        self.caused = np.flatnonzero(
-            among(spans, (Kind.OP, Kind.CALL, Kind.TASK, Kind.DEVICE))
-        ).astype(np.int64)
-        self.row, above = ancestors(up, self.caused)
+        self.row, above = belonging.below, belonging.above
         self.call = self.number[above]
         self.kind = spans["kind"][self.row]
-        self.device = self.kind == Kind.DEVICE
+        self.device = self.kind == int(Kind.DEVICE)
         start, end, lane = spans["start_ns"], spans["end_ns"], spans["lane"]
         other_lane = lane[self.row] != lane[above]
         self.away = ~self.device & (other_lane | (start[self.row] >= end[above]))
         last = end[calls].astype(np.int64)
-        np.maximum.at(last, self.call, end[self.row])
+        over = np.flatnonzero(end[self.row] > end[above])
+        np.maximum.at(last, self.call[over], end[self.row[over]])
         #: Each call from its start to the end of the last thing it caused.
         self.reach = Axis(start[calls], last)
 
-    def union(self, which: Bools) -> Ints:
+    def _times(self, some: Ints) -> tuple[NDArray[Any], NDArray[Any]]:
+        row = self.row[some]
+        return self.spans["start_ns"][row], self.spans["end_ns"][row]
+
+    def length(self, some: Ints) -> Ints:
+        """For each call the durations of the spans added up."""
+        start, end = self._times(some)
+        return totals(self.call[some], np.maximum(end - start, 0), len(self.reach))
+
+    def union(self, some: Ints) -> Ints:
         """For each call the time in which at least one of the spans ran."""
-        row = self.row[which]
-        start, end = self.spans["start_ns"][row], self.spans["end_ns"][row]
-        return self.reach.covered(*self.reach.place(self.call[which], start, end))
+        return self.reach.covered(self.call[some], *self._times(some))
 
-    def lane_sum(self, which: Bools) -> Ints:
+    def lane_sum(self, some: Ints) -> Ints:
         """For each call the union on each lane, added up over the lanes."""
-        total = np.zeros(len(self.reach), np.int64)
-        row = self.row[which]
-        if len(row):
-            lane = self.spans["lane"][row].astype(np.int64)
-            rooms, room = np.unique(
-                np.stack((self.call[which], lane), 1), axis=0, return_inverse=True
-            )
-            first = self.reach.start_ns[rooms[:, 0]]
-            axis = Axis(first, first + self.reach.length_ns[rooms[:, 0]])
-            start, end = self.spans["start_ns"][row], self.spans["end_ns"][row]
-            busy = axis.covered(*axis.place(room.reshape(-1).astype(np.int64), start, end))
-            np.add.at(total, rooms[:, 0], busy)
-        return total
+        rooms, room = distinct(self.call[some], self.spans["lane"][self.row[some]])
+        call = rooms[:, 0]
+        first = self.reach.start_ns[call]
+        axis = Axis(first, first + self.reach.length_ns[call])
+        return totals(call, axis.covered(room, *self._times(some)), len(self.reach))
 
-    def summed(self, value: Ints, which: Bools) -> Ints:
-        """For each call the sum of `value`, a column over all spans."""
-        total = np.zeros(len(self.reach), np.int64)
-        np.add.at(total, self.call[which], value[self.row[which]])
-        return total
+    def known_sum(self, value: Ints, some: Ints) -> Ints:
+        """For each call the sum of `value`, a column over all spans, without unknown ones.
 
-    def known_sum(self, value: Ints, which: Bools) -> Ints:
-        """The same without unknown values; -1 where there were values and all were unknown."""
-        total = self.summed(np.maximum(value, 0), which)
-        some = self.summed(np.ones(len(value), np.int64), which)
-        known = self.summed((value >= 0).astype(np.int64), which)
-        return np.where((some > 0) & (known == 0), UNKNOWN, total)
+        -1 where there were values and all were unknown.
+        """
+        count = len(self.reach)
+        values, call = value[self.row[some]], self.call[some]
+        known = values >= 0
+        total = totals(call[known], values[known], count)
+        some_at_all = np.bincount(call, minlength=count) > 0
+        some_known = np.bincount(call[known], minlength=count) > 0
+        return np.where(some_at_all & ~some_known, UNKNOWN, total)
 
-    def direct(self, up: Ints) -> Ints:
+    def direct(self) -> Ints:
         """How many operators, calls and device spans each call itself owns."""
-        owner = up[self.caused][self.spans["kind"][self.caused] != Kind.TASK]
-        count = np.bincount(self.number[owner[owner >= 0]], minlength=len(self.reach))
-        return count.astype(np.int64)
+        counted = among(self.spans, (Kind.OP, Kind.CALL, Kind.DEVICE)) & (self.up >= 0)
+        owner = self.number[self.up[np.flatnonzero(counted)]]
+        return np.bincount(owner, minlength=len(self.reach)).astype(np.int64)
 
 
 def _by_row(session: Session, parts: Parts, which: str) -> Ints:

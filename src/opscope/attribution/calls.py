@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from opscope.attribution.belonging import Belonging
 from opscope.attribution.beside import Beside, beside
+from opscope.attribution.columns import Columns
 from opscope.attribution.nesting import Nesting, nest
 from opscope.attribution.owners import owner_rows
 from opscope.attribution.parts import Parts, split
@@ -35,15 +36,16 @@ class Attribution:
 
 def attribute(session: Session) -> Attribution:
     """Owners, nesting, paths, parts and what stands beside them. The session stays as it is."""
-    spans = session.spans
+    spans = Columns(session.spans)
     up = owner_rows(spans)
     nesting = nest(spans)
-    parts = split(session, Belonging(spans, nesting, up))
-    calls = np.flatnonzero(spans["kind"] == Kind.CALL).astype(np.int64)
+    belonging = Belonging(spans, nesting, up)
+    parts = split(session, belonging)
+    calls = np.flatnonzero(spans["kind"] == int(Kind.CALL)).astype(np.int64)
     place = np.searchsorted(parts.rows, calls).astype(np.int64)
-    around = beside(session, calls, parts, up)
+    around = beside(session, calls, parts, belonging)
     flags = spans["flags"][calls].astype(np.int64)
-    outlived = around.span > np.maximum(spans["end_ns"] - spans["start_ns"], 0)[calls]
+    outlived = around.span > np.maximum(spans["end_ns"][calls] - spans["start_ns"][calls], 0)
     for flag, which in (
         (Flag.ESTIMATED, parts.estimated[place]),
         (Flag.PAUSED, parts.paused[place]),

@@ -1,7 +1,7 @@
 """How much of many calls is covered by many intervals: one sweep over an axis, exact integers.
 
 All groups (calls) are laid end to end on one axis, each with room for its own duration, so that one
-sort and one running maximum answer for all of them at once. No Python loop over spans.
+sort answers for all of them at once. No Python loop over spans.
 """
 
 from __future__ import annotations
@@ -32,31 +32,41 @@ class Axis:
 
         Returns (group, start, end), in axis units.
         """
-        length = self.length_ns[group]
-        begin = np.clip(start_ns - self.start_ns[group], 0, length)
-        finish = np.clip(end_ns - self.start_ns[group], 0, length)
+        zero, length = self.start_ns[group], self.length_ns[group]
+        begin = np.clip(start_ns - zero, 0, length)
+        finish = np.clip(end_ns - zero, 0, length)
         inside = finish > begin
-        origin = self.origin[group][inside]
-        return (
-            group[inside].astype(np.int64),
-            origin + begin[inside],
-            origin + finish[inside],
-        )
+        if not inside.all():
+            some = np.flatnonzero(inside)
+            group, begin, finish = group[some], begin[some], finish[some]
+        origin = self.origin[group]
+        return group.astype(np.int64), origin + begin, origin + finish
 
-    def covered(self, group: Ints, start: Ints, end: Ints) -> Ints:
-        """Length of the union of the placed intervals, for each group."""
+    def covered(self, group: NDArray[Any], start_ns: NDArray[Any], end_ns: NDArray[Any]) -> Ints:
+        """Length of the union of the intervals within each group, in nanoseconds."""
+        _, start, end = self.place(group, start_ns, end_ns)
+        return self.lengths(*united(start, end))
+
+    def lengths(self, start: Ints, end: Ints) -> Ints:
+        """What each group has of stretches on the axis, as `united` returns them."""
         total = np.zeros(len(self), np.int64)
-        if not len(group):
-            return total
-        order = np.argsort(start, kind="stable")
-        group, start, end = group[order], start[order], end[order]
-        reach = np.maximum.accumulate(end)
-        before = np.concatenate(([np.int64(-1)], reach[:-1]))
-        fresh = np.maximum(end - np.maximum(start, before), 0)
-        # Groups follow each other on the axis, so equal groups are neighbours here.
-        first = np.flatnonzero(np.concatenate(([True], group[1:] != group[:-1])))
-        total[group[first]] = np.add.reduceat(fresh, first)
+        if len(start):
+            # Of groups at one place all but the last are of no length.
+            group = np.searchsorted(self.origin, start, side="right") - 1
+            first = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
+            total[group[first]] = np.add.reduceat(end - start, first)
         return total
+
+
+def united(start: Ints, end: Ints) -> tuple[Ints, Ints]:
+    """The union of intervals as (start, end) of stretches that share no time, in order.
+
+    What only touches stays apart, so no stretch on an axis is in two groups.
+    """
+    start, end = np.sort(start), np.sort(end)
+    # Nothing is open where as many have ended as have begun.
+    apart = start[1:] >= end[:-1]
+    return start[np.append(True, apart)[: len(start)]], end[np.append(apart, True)[: len(end)]]
 
 
 def layers(axis: Axis, *kinds: tuple[NDArray[Any], NDArray[Any], NDArray[Any]]) -> list[Ints]:
@@ -64,13 +74,15 @@ def layers(axis: Axis, *kinds: tuple[NDArray[Any], NDArray[Any], NDArray[Any]]) 
 
     The answers and what is left of the group add up to its length, by construction.
     """
-    so_far: list[Ints] = [np.empty(0, np.int64) for _ in range(3)]
+    start: Ints = np.empty(0, np.int64)
+    end: Ints = start
     answers: list[Ints] = []
     known: Ints = np.zeros(len(axis), np.int64)
     for kind in kinds:
-        placed = axis.place(*kind)
-        so_far = [np.concatenate(pair) for pair in zip(so_far, placed, strict=True)]
-        union = axis.covered(*so_far)
+        _, begin, finish = axis.place(*kind)
+        if len(begin):
+            start, end = united(np.append(start, begin), np.append(end, finish))
+        union = axis.lengths(start, end)
         answers.append(union - known)
         known = union
     return answers

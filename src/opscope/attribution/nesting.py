@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from opscope.model import Kind, Rows
+from opscope.attribution.columns import Table
+from opscope.attribution.order import lane_order
+
+Ints = NDArray[np.int64]
+
+#: Times on all lanes together below this many nanoseconds (73 years) can be laid end to end.
+_ROOM = 2**61
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -16,78 +22,90 @@ class Nesting:
     """For each span, by row: the row of the innermost span around it on its lane (-1: none), how
     deep it lies, and whether it crosses the end of the span it starts in."""
 
-    parent: NDArray[np.int64]
-    depth: NDArray[np.int64]
+    parent: Ints
+    depth: Ints
     crosses: NDArray[np.bool_]
 
 
-def nest(spans: Rows) -> Nesting:
+def nest(spans: Table) -> Nesting:
     """Nesting of every lane at once.
 
     Order on a lane: by start, then the longer first, then the kind (calls around what they own),
     then the id. A span that starts inside another and ends after it counts as inside, and
     `crosses`.
-    Lanes on which nothing overlaps cost one comparison; the others one pass with a stack.
+    All lanes together cost a few sorts. Only those on which spans cross cost a pass with a stack.
     """
     n = len(spans)
-    parent = np.full(n, -1, np.int64)
-    depth = np.zeros(n, np.int64)
-    crosses = np.zeros(n, bool)
+    found = Nesting(np.full(n, -1, np.int64), np.zeros(n, np.int64), np.zeros(n, bool))
     if not n:
-        return Nesting(parent, depth, crosses)
-    start, end = spans["start_ns"], np.maximum(spans["end_ns"], spans["start_ns"])
-    order = np.lexsort((spans["id"], _rank(spans["kind"]), -end, start, spans["lane"]))
-    lane = spans["lane"][order]
-    for low, high in _runs(lane):
-        rows = order[low:high]
-        _nest_lane(rows, start[rows], end[rows], parent, depth, crosses)
-    return Nesting(parent, depth, crosses)
+        return found
+    end = np.maximum(spans["end_ns"], spans["start_ns"])
+    order = lane_order(spans, end)
+    start, end, lane = spans["start_ns"][order], end[order], spans["lane"][order]
+    first = np.flatnonzero(np.append(True, lane[1:] != lane[:-1]))
+    size = np.diff(np.append(first, n))
+    last = np.maximum.reduceat(end, first)
+    room = [high - low + 1 for high, low in zip(last.tolist(), start[first].tolist(), strict=True)]
+    crossed = range(len(first))
+    if sum(room) < _ROOM:
+        shift = np.cumsum([0, *room[:-1]]) - start[first]
+        shift = np.repeat(shift, size)
+        depth, parent = _nest_all(start + shift, end + shift)
+        crosses = (end > end[parent]) & (parent >= 0)
+        found.depth[order] = depth
+        found.parent[order] = np.where(parent >= 0, order[parent], -1)
+        # Up to the first crossing of a lane all is right, so that one is always seen.
+        crossed = np.flatnonzero(np.logical_or.reduceat(crosses, first)).tolist()
+    for number in crossed:
+        some = slice(first[number], first[number] + size[number])
+        _nest_lane(order[some], start[some], end[some], found)
+    return found
 
 
-def _nest_lane(
-    rows: NDArray[Any],
-    start: NDArray[Any],
-    end: NDArray[Any],
-    parent: NDArray[np.int64],
-    depth: NDArray[np.int64],
-    crosses: NDArray[np.bool_],
-) -> None:
-    """A stack in one pass over the spans of one lane, sorted as `nest` says."""
-    if _flat(start, end):
-        return
-    stack: list[
-        tuple[int, int]
-    ] = []  # (end, row), ends falling from the bottom up except at crossings
-    ends = end.tolist()
-    starts = start.tolist()
-    for i, row in enumerate(rows.tolist()):
-        begin, finish = starts[i], ends[i]
+def _nest_all(start: Ints, end: Ints) -> tuple[Ints, Ints]:
+    """(depth, place of the parent or -1) of spans sorted as `nest` says, lanes end to end in time.
+
+    Right on every lane where no spans cross. A span lies in all that began before it and have not
+    ended: the depth is a difference of two counts.
+    """
+    place = np.arange(len(start))
+    # Twice the time leaves room between moments. One of no length lies inside what ends at that
+    # very moment, unless a longer one begins there, which closes what has ended.
+    empty = start == end
+    moment = 2 * start + 1
+    if empty.any():
+        fresh = np.append(True, start[1:] != start[:-1])
+        longest = np.maximum.accumulate(np.where(fresh, place, 0))
+        moment -= empty[longest]
+    ended = np.searchsorted(np.sort(2 * end + empty), moment)
+    depth = place - ended
+    # The first child of a span stands right behind it; its sisters follow at the same depth.
+    deepest = int(depth.max())
+    level = np.argsort(depth.astype(np.int16 if deepest < 2**15 else np.int64), kind="stable")
+    eldest = np.append(False, depth[1:] > depth[:-1])
+    by_level = depth[level] * len(place)
+    known = np.maximum.accumulate(by_level + np.where(eldest, place - 1, 0)[level]) - by_level
+    parent = np.empty_like(place)
+    parent[level] = known
+    parent[depth == 0] = -1
+    return depth, parent
+
+
+def _nest_lane(rows: NDArray[Any], start: NDArray[Any], end: NDArray[Any], found: Nesting) -> None:
+    """A stack in one pass over the spans of one lane, sorted as `nest` says.
+
+    Fills in what is found of these rows."""
+    parents: list[int] = []
+    depths: list[int] = []
+    crossings: list[bool] = []
+    # (end, row), ends falling from the bottom up except at crossings
+    stack: list[tuple[int, int]] = []
+    for row, begin, finish in zip(rows.tolist(), start.tolist(), end.tolist(), strict=True):
         # A span of no length at the very end of another still lies inside it.
         while stack and (stack[-1][0] < begin or (stack[-1][0] == begin and finish > begin)):
             stack.pop()
-        if stack:
-            parent[row] = stack[-1][1]
-            depth[row] = len(stack)
-            crosses[row] = finish > stack[-1][0]
+        parents.append(stack[-1][1] if stack else -1)
+        depths.append(len(stack))
+        crossings.append(bool(stack) and finish > stack[-1][0])
         stack.append((finish, row))
-
-
-def _flat(start: NDArray[Any], end: NDArray[Any]) -> bool:
-    """True when each span of the lane starts after the one before it has ended: nothing nests."""
-    return bool((end[:-1] < start[1:]).all())
-
-
-def _rank(kind: NDArray[Any]) -> NDArray[Any]:
-    """For spans of equal times: steps and ranges around calls, calls around the rest."""
-    rank = np.full(16, 5, np.int8)
-    for place, member in enumerate((Kind.STEP, Kind.RANGE, Kind.TASK, Kind.CALL, Kind.DISPATCH)):
-        rank[member] = place
-    rank[Kind.WAIT] = 6
-    ranks: NDArray[Any] = rank[np.clip(kind, 0, 15)]
-    return ranks
-
-
-def _runs(keys: NDArray[Any]) -> list[tuple[int, int]]:
-    """(first, end) of each run of equal keys."""
-    edges = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1], [True])))
-    return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
+    found.parent[rows], found.depth[rows], found.crosses[rows] = parents, depths, crossings

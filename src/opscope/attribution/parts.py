@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from opscope.attribution.belonging import Belonging, among
 from opscope.attribution.cover import Axis, layers
 from opscope.attribution.ranges import losses, pauses
+from opscope.attribution.totals import totals
 from opscope.model import Flag, Kind, Session
 
 Ints = NDArray[np.int64]
@@ -45,10 +46,10 @@ class Parts:
 
 def split(session: Session, belonging: Belonging) -> Parts:
     """The parts of every call and task of the session."""
-    spans, rows = session.spans, belonging.rows
+    spans, rows = belonging.spans, belonging.rows
     axis = Axis(spans["start_ns"][rows], spans["end_ns"][rows])
     waits = among(spans, (Kind.WAIT,))
-    asleep = waits & ((spans["flags"] & Flag.SUSPENDED) != 0)
+    asleep = waits & ((spans["flags"] & int(Flag.SUSPENDED)) != 0)
     paused, sub, suspended, runtime, dispatch, known = layers(
         axis,
         pauses(session, rows),
@@ -87,18 +88,18 @@ def _share_gap(
     session: Session, belonging: Belonging, gap: Ints, known: Ints
 ) -> tuple[Ints, Ints, Ints, Bools]:
     """Own time into (python, wait, untracked, estimated), from known waits and thread CPU time."""
-    rows = belonging.rows
-    spans = session.spans[rows]
+    spans, rows = belonging.spans, belonging.rows
+    cpu, flags = spans["cpu_ns"][rows], spans["flags"][rows]
     child_cpu, guessed = _child_cpu(belonging)
     # CPU used outside every child; during a known wait the thread is taken to use none.
-    busy = np.maximum(spans["cpu_ns"] - child_cpu, 0)
+    busy = np.maximum(cpu - child_cpu, 0)
     free = gap - known
     hidden = np.clip(free - busy, 0, free)
 
-    timed = spans["cpu_ns"] >= 0
+    timed = cpu >= 0
     told = {sight.host for sight in session.sight if "all waits" in sight.sees}
     told_of = _of_ops(session, rows, [op.host in told for op in session.ops])
-    measured = timed | (told_of & ((spans["flags"] & Flag.INCOMPLETE) == 0))
+    measured = timed | (told_of & ((flags & int(Flag.INCOMPLETE)) == 0))
     wait = np.where(timed, known + hidden, known)
     wait = np.where(measured | (known > 0), wait, UNKNOWN)
     python = np.where(measured, gap - np.maximum(wait, 0), UNKNOWN)
@@ -110,19 +111,22 @@ def _child_cpu(belonging: Belonging) -> tuple[Ints, Bools]:
 
     A child whose CPU time is not known is taken to have been busy all along.
     """
-    total = np.zeros(len(belonging.rows), np.int64)
-    guessed = np.zeros(len(belonging.rows), bool)
+    spans, count = belonging.spans, len(belonging.rows)
+    guessed = np.zeros(count, bool)
+    if not (spans["cpu_ns"][belonging.rows] >= 0).any():
+        return np.zeros(count, np.int64), guessed  # nobody will ask
     child, group = belonging.outermost()
-    spans = belonging.spans[child]
-    wall = np.maximum(spans["end_ns"] - spans["start_ns"], 0)
-    np.add.at(total, group, np.where(spans["cpu_ns"] >= 0, spans["cpu_ns"], wall))
-    guessed[group[spans["cpu_ns"] < 0]] = True
-    return total, guessed
+    cpu = spans["cpu_ns"][child]
+    wall = np.maximum(spans["end_ns"][child] - spans["start_ns"][child], 0)
+    guessed[group[cpu < 0]] = True
+    return totals(group, np.where(cpu >= 0, cpu, wall), count), guessed
 
 
 def _of_ops(session: Session, rows: Ints, chosen: list[bool]) -> Bools:
     """Which of the rows are calls of one of the chosen operators."""
     names = [name for name, yes in zip(session.op_names, chosen, strict=True) if yes]
-    spans = session.spans[rows]
-    chosen_rows: Bools = np.isin(spans["name"], names) & (spans["kind"] == Kind.CALL)
+    if not names:
+        return np.zeros(len(rows), bool)
+    name, kind = session.spans["name"][rows], session.spans["kind"][rows]
+    chosen_rows: Bools = np.isin(name, names) & (kind == int(Kind.CALL))
     return chosen_rows

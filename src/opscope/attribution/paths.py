@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from opscope.model import Phase, Rows
+from opscope.attribution.columns import Table
+from opscope.attribution.totals import distinct
+from opscope.model import Phase
 
 Ints = NDArray[np.int64]
 
@@ -34,7 +36,7 @@ class Paths:
         return tuple(reversed(parts))
 
 
-def call_paths(spans: Rows, up: Ints, calls: Ints) -> Paths:
+def call_paths(spans: Table, up: Ints, calls: Ints) -> Paths:
     """The path of each of the rows `calls`; `up` as from `owner_rows`. One round a level."""
     parent: list[int] = []
     name: list[int] = []
@@ -46,17 +48,9 @@ def call_paths(spans: Rows, up: Ints, calls: Ints) -> Paths:
         above = np.where(outer >= 0, of_call[outer], -1)
         ready = (outer < 0) | (above >= 0)
         now = left[ready]
-        keys = np.stack(
-            (
-                above[ready],
-                spans["name"][now].astype(np.int64),
-                spans["phase"][now].astype(np.int64),
-            ),
-            1,
-        )
-        distinct, which = np.unique(keys, axis=0, return_inverse=True)
-        of_call[now] = len(parent) + which.reshape(-1)
-        for entry in distinct.tolist():
+        entries, which = distinct(above[ready], spans["name"][now], spans["phase"][now])
+        of_call[now] = len(parent) + which
+        for entry in entries.tolist():
             parent.append(entry[0])
             name.append(entry[1])
             phase.append(entry[2])

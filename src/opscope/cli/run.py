@@ -10,9 +10,9 @@ import click
 from opscope.cli import program
 from opscope.cli.running import bare, begin
 from opscope.errors import UsageError
-from opscope.profiler import default_output, profile
+from opscope.profiler import MODES, default_output, profile
 
-_TAKE_A_VALUE = ("-o", "--output", "--host")
+_TAKE_A_VALUE = ("-o", "--output", "--host", "--mode")
 
 
 class _LikePython(click.Command):
@@ -37,12 +37,20 @@ class _LikePython(click.Command):
 @click.command(cls=_LikePython, short_help="Run a Python program and record its custom operators.")
 @click.option("-o", "--output", metavar="F.opscope", help="Default: SCRIPT.PID.opscope.")
 @click.option("--host", "hosts", multiple=True, default=["auto"], help="Which frameworks to watch.")
+@click.option(
+    "--mode",
+    type=click.Choice(MODES),
+    default=MODES[0],
+    show_default=True,
+    help="light: calls and waits only, at less cost.",
+)
 @click.option("--force", is_flag=True, help="Replace the output file if it is there.")
 @click.option("-m", "module", metavar="MODULE", help="Run a module, as python -m does.")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[SCRIPT] [ARGS]...")
 def run(
     output: str | None,
     hosts: tuple[str, ...],
+    mode: str,
     force: bool,
     module: str | None,
     arguments: tuple[str, ...],
@@ -58,6 +66,6 @@ def run(
         start, name = program.script(arguments[0], arguments[1:]), arguments[0]
     else:
         raise UsageError("nothing to run: name a script, or a module with -m")
-    begin(profile(host=hosts, output=output or default_output(name), force=force))
+    begin(profile(host=hosts, output=output or default_output(name), force=force, mode=mode))
     # Handed back, so that the program runs outside click, which would take its exceptions.
     return partial(bare, start)

@@ -13,10 +13,11 @@ from opscope.hosts.engine import EngineHost
 from opscope.hosts.importing import on_import
 from opscope.hosts.python import PythonHost
 from opscope.hosts.seam import Host
+from opscope.hosts.torch import TorchHost
 from opscope.model import Sight
 from opscope.record import Recorder
 
-_OURS: tuple[Callable[[], Host], ...] = (EngineHost, PythonHost)
+_OURS: tuple[Callable[[], Host], ...] = (EngineHost, PythonHost, TorchHost)
 _log = logging.getLogger("opscope")
 
 

@@ -84,23 +84,24 @@ def draw(
     """Print the table: titles, units, a rule, and the rows."""
     mark = "~" if ascii_only else "…"
     columns = fitted.columns
+    widths = [column.width for column in columns]
     heads = [(name.title, [column.title for column in columns])]
     if any(column.unit for column in columns):
         heads.append(("", [column.unit for column in columns]))
     for first, titles in heads:
         line = pad(shorten(first, fitted.name, mark), fitted.name)
-        for title, column in zip(titles, columns, strict=True):
-            line += " " * _GAP + pad(title, column.width, right=column.right)
+        for title, column, width in zip(titles, columns, widths, strict=True):
+            line += " " * _GAP + pad(title, width, right=column.right)
         _line(console, Text(line.rstrip(), style="bold"))
-    length = fitted.name + sum(column.width + _GAP for column in columns)
+    length = fitted.name + sum(widths) + _GAP * len(widths)
     length += fitted.bar + _GAP if fitted.bar else 0
     _line(console, Text(("-" if ascii_only else "─") * length, style="dim"))
     for index, label in enumerate(name.cells):
         blanks = len(label) - len(label.lstrip(" "))
         short = label[:blanks] + shorten(label[blanks:], fitted.name - blanks, mark)
         row = Text(pad(short, fitted.name))
-        for column in columns:
-            cell = pad(column.cells[index], column.width, right=column.right)
+        for column, width in zip(columns, widths, strict=True):
+            cell = pad(column.cells[index], width, right=column.right)
             row.append(" " * _GAP)
             row.append(cell, style=column.style if cell.strip() not in {"-", "0"} else "dim")
         if bars is not None and fitted.bar:

@@ -1,6 +1,6 @@
 """The hot path: recorder, current call, tasks handed to other threads, waits that can be seen."""
 
-from opscope.record.adopt import InFlight, adopt, on_stacks, settle
+from opscope.record.adopt import InFlight, adopt, everywhere, on_stacks, settle
 from opscope.record.clock import Clock, SystemClock
 from opscope.record.recorder import BOUND, Recorder, Row, Sink
 from opscope.record.scope import Frame
@@ -20,6 +20,7 @@ __all__ = [
     "Writer",
     "adopt",
     "carry",
+    "everywhere",
     "on_stacks",
     "settle",
 ]

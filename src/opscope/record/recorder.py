@@ -62,12 +62,22 @@ class Buffer:
 class Recorder:
     """Takes spans while a profile runs. Every method may be called from any thread; none blocks.
 
-    The face that hosts see is `clock`, `now`, `cpu`, `name`, `lane`, `op`, `here`, `begin`, `end`,
-    `put`, `add`, `link`, `fault`, `in_flight`, `sight`.
+    The face that hosts see is `mode`, `clock`, `now`, `cpu`, `name`, `lane`, `op`, `here`, `begin`,
+    `end`, `put`, `add`, `link`, `lost`, `fault`, `in_flight`, `sight`, `notes`, `taps`,
+    `listeners`, `flush`.
     """
 
-    def __init__(self, sink: Sink, clock: Clock | None = None, *, bound: int = BOUND) -> None:
+    def __init__(
+        self,
+        sink: Sink,
+        clock: Clock | None = None,
+        *,
+        bound: int = BOUND,
+        mode: str = "full",
+    ) -> None:
         self.sink = sink
+        #: "full", or "light": calls, waits and tasks only, so that watching costs least.
+        self.mode = mode
         self.clock: Clock = clock or SystemClock()
         self.now = self.clock.now
         self.closed = False
@@ -78,6 +88,12 @@ class Recorder:
         self.sight: list[Sight] = []
         #: Asked at start and after a pause: which calls are running that nobody saw begin.
         self.in_flight: list[Callable[[], Iterable[Any]]] = []
+        #: Given every batch of finished rows, packed as `model.SPAN`, before it is written.
+        self.taps: list[Callable[[bytes], None]] = []
+        #: Told "pause", "resume", "step", and "tick" after each flush of the writer.
+        self.listeners: list[Callable[[str], None]] = []
+        #: Have everything recorded so far written (and tapped) now. Blocks.
+        self.flush: Callable[[], None] = _nothing
         self.start_ns = self.since_ns = self.now()
         self.pauses: list[tuple[int, int]] = []
         self.paused_ns = 0
@@ -87,6 +103,7 @@ class Recorder:
         self.opened: dict[int, list[int]] = {}
         self.links: deque[tuple[int, int, int]] = deque()
         self.links_lost = 0
+        self.losses: deque[tuple[int, int, int]] = deque()
         self.late: deque[bytes] = deque()
         self.buffers: list[Buffer] = []
         self.next_id = count(1).__next__
@@ -227,6 +244,18 @@ class Recorder:
                 return
             self.links.append((int(kind), source, target))
 
+    def lost(self, start_ns: int, end_ns: int, count: int = 0) -> None:
+        """Spans between these moments were not seen: calls that overlap it become lossy."""
+        self.losses.append((start_ns, end_ns, count))
+
+    def tell(self, moment: str) -> None:
+        """Tell the listeners. Never raises."""
+        for listener in list(self.listeners):
+            try:
+                listener(moment)
+            except Exception as error:
+                self.fault(f"listener at {moment}", error)
+
     # --- faults and pauses ------------------------------------------------------------------------
 
     def fault(self, where: str, error: BaseException) -> None:
@@ -255,6 +284,10 @@ class Recorder:
             self.since_ns = self.now()
             self.pauses.append((self.paused_ns, self.since_ns))
             self.paused_ns = 0
+
+
+def _nothing() -> None:
+    """Where no writer is."""
 
 
 __all__ = ["BOUND", "Buffer", "Recorder", "Row", "Sink"]

@@ -31,6 +31,7 @@ class Writer(threading.Thread):
     def __init__(self, recorder: Recorder, flush_s: float = FLUSH_S) -> None:
         super().__init__(name="opscope-writer", daemon=True)
         self.recorder = recorder
+        recorder.flush = self.flush
         self.error: OSError | None = None
         self.lost = 0
         self._flush_s = flush_s
@@ -47,6 +48,7 @@ class Writer(threading.Thread):
             wake.clear()
             if not self._ending:
                 self.flush()
+                self.recorder.tell("tick")
 
     def head(self, command: list[str], versions: Mapping[str, str]) -> None:
         """Tell the file about this process; before anything else."""
@@ -138,7 +140,9 @@ class Writer(threading.Thread):
         if not last:
             for buffer in list(recorder.buffers):
                 self._held += _taken(buffer, len(buffer.rows))
-        packed = [_packed(rows), *(recorder.late.popleft() for _ in range(late))]
+        packed = [_packed(rows)]
+        self._tap(packed[0])
+        packed += [recorder.late.popleft() for _ in range(late)]
         spans = b"".join(packed)
         spans += _packed(self._begun.settle(now_open, spans, self._held, recorder.now()))
         # What began later than anything seen so far has no rows here, and perhaps an owner who is
@@ -155,11 +159,19 @@ class Writer(threading.Thread):
         if links:
             facts.append(("links", [recorder.links.popleft() for _ in range(links)]))
         drops = [drop for buffer, _ in counted if (drop := _drop(buffer))]
+        drops += [recorder.losses.popleft() for _ in range(len(recorder.losses))]
         if drops:
             facts.append(("drops", drops))
         facts.append(("anchor", [recorder.now(), recorder.clock.wall()]))
         self._forget_dead(counted)
         return facts
+
+    def _tap(self, rows: bytes) -> None:
+        for tap in list(self.recorder.taps) if rows else ():
+            try:
+                tap(rows)
+            except Exception as error:
+                self.recorder.fault("tap", error)
 
     def _forget_dead(self, counted: list[tuple[Buffer, int]]) -> None:
         """Let go of the empty buffers of threads that are gone: a program may start millions."""

@@ -130,7 +130,7 @@ class _Build:
         """What the frames tell together."""
         rows = {word: np.concatenate(tables) for word, tables in self.rows.items()}
         end_ns = self._last_moment(rows) if self.end_ns is None else self.end_ns
-        spans = _with_open(rows["spans"], rows["open"], end_ns)
+        spans = _with_open(_latest(rows["spans"]), rows["open"], end_ns)
         ops = [entry for _, entry in sorted(self.tables["ops"].items())]
         process = replace(
             self.process,
@@ -173,6 +173,17 @@ class _Build:
         used = (int(spans[word].max(initial=-1)) for word in ("lane", "submitted_lane"))
         size = max(*table, *used) + 1
         return tuple(table.get(index, Lane(LOST_NAME)) for index in range(size))
+
+
+def _latest(spans: Rows) -> Rows:
+    """One row an id: the last one told, which a host that learnt more later has written again."""
+    ids = spans["id"]
+    if (np.diff(ids) > 0).all():
+        return spans
+    order = np.argsort(ids, kind="stable")
+    ordered = ids[order]
+    last = np.concatenate((ordered[1:] != ordered[:-1], [True]))
+    return spans if last.all() else spans[np.sort(order[last])]
 
 
 def _with_open(spans: Rows, begun: Rows, end_ns: int) -> Rows:
