@@ -164,6 +164,8 @@ def test_info_about_files(opscope_command: Command) -> None:
         "a.opscope",
         "  spans        4 (2 call, 1 op, 1 step)",
         "  operators    2",
+        "               small: function",
+        "               big: function",
         "  lanes        1",
         "  duration     3.50 us",
         "  complete     no: the recording of process 41 was not ended in order",

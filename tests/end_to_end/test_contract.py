@@ -22,7 +22,8 @@ BESIDE = (
 TIMED = {"wall_ns", *PARTS, *BESIDE}
 KEYS = {
     "op": {
-        "op", "key", "host", "path", "phase", "calls", "subs", "failed", "incomplete", "estimated",
+        "op", "key", "host", "kind", "site", "path", "phase", "calls", "subs",
+        "failed", "incomplete", "estimated",
         "mean_ns", "p50_ns", "p95_ns", "max_ns", "first_ns",
     } | TIMED,
     "sub": {

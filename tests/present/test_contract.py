@@ -23,7 +23,19 @@ BESIDE = [
 ]
 REPORT_KEYS = {
     "op": [
-        *("op", "key", "host", "path", "phase", "calls", "subs", "failed", "incomplete"),
+        *(
+            "op",
+            "key",
+            "host",
+            "kind",
+            "site",
+            "path",
+            "phase",
+            "calls",
+            "subs",
+            "failed",
+            "incomplete",
+        ),
         *("estimated", *PARTS, *BESIDE, "mean_ns", "p50_ns", "p95_ns", "max_ns", "first_ns"),
     ],
     "sub": [

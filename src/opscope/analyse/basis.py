@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opscope.attribution import Attribution, attribute
-from opscope.model import Kind, Session
+from opscope.model import Kind, Op, Session
 
 Ints = NDArray[np.int64]
 
@@ -27,11 +27,18 @@ class Basis:
     op: tuple[str, ...]
     key: tuple[str | None, ...]
     host: tuple[str | None, ...]
+    kind: tuple[str | None, ...]
+    site: tuple[str | None, ...]  #: file:line of the definition, where it is known
 
     def process_ids(self) -> list[int]:
         """The system's process id for each lane."""
         processes = self.session.processes
         return [processes[lane.process].pid for lane in self.session.lanes]
+
+
+def site(op: Op) -> str | None:
+    """Where an operator is defined, as file:line; None where that is not known."""
+    return f"{op.file}:{op.line}" if op.file else None
 
 
 @lru_cache(maxsize=1)
@@ -55,4 +62,6 @@ def basis(session: Session) -> Basis:
         ),
         key=tuple(None if op is None else op.key for op in ops),
         host=tuple(None if op is None else op.host for op in ops),
+        kind=tuple(None if op is None else op.kind for op in ops),
+        site=tuple(None if op is None else site(op) for op in ops),
     )

@@ -50,6 +50,7 @@ def notes(session: Session) -> tuple[Note, ...]:
         *_about_first_calls(rows),
         *_about_sight(session),
         *_about_unused(session.ops, rows),
+        *_about_sites(rows),
     )
 
 
@@ -109,6 +110,14 @@ def _about_unused(ops: Sequence[Op], rows: Sequence[OpRow]) -> Iterator[Note]:
     unused = [op.name for op in ops if op.key not in called]
     if unused:
         yield Note("no calls", f"{_listed(unused)}: no call was recorded")
+
+
+def _about_sites(rows: Sequence[OpRow]) -> Iterator[Note]:
+    told: set[str | None] = set()
+    for row in rows:
+        if row.site is not None and row.key not in told:
+            told.add(row.key)
+            yield Note("defined", f"{_short(row.op)}: {row.kind}, {row.site}")
 
 
 def _count(number: int, noun: str) -> str:

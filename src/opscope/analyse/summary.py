@@ -24,7 +24,7 @@ class OpRow(Timed):
     are of the wall time of the calls that ended, in nanoseconds, `None` where none did."""
 
     KEYS: ClassVar[tuple[str, ...]] = (
-        *("op", "key", "host", "path", "phase", "calls", "subs"),
+        *("op", "key", "host", "kind", "site", "path", "phase", "calls", "subs"),
         *("failed", "incomplete", "estimated"),
         *TIME_KEYS,
         *("mean_ns", "p50_ns", "p95_ns", "max_ns", "first_ns"),
@@ -33,6 +33,8 @@ class OpRow(Timed):
     op: str
     key: str | None  #: None: the session does not say what operator this was
     host: str | None
+    kind: str | None  #: what the host calls such an operator
+    site: str | None  #: file:line of its definition
     path: tuple[str, ...]  #: names on show, the outermost first, its own last
     phase: str
     calls: int
@@ -54,7 +56,10 @@ class OpRow(Timed):
 
 
 def summary(session: Session) -> tuple[OpRow, ...]:
-    """One row for each (operator, path, phase), the largest total wall time first."""
+    """One row for each (operator, path, phase), the largest total wall time first.
+
+    The phases of one operator stand together, in the place of their sum.
+    """
     return _rows(session)
 
 
@@ -83,6 +88,8 @@ def _rows(session: Session) -> tuple[OpRow, ...]:
             op=base.op[node],
             key=base.key[node],
             host=base.host[node],
+            kind=base.kind[node],
+            site=base.site[node],
             path=base.shown[node],
             phase=PHASE_WORDS[paths.phase[node]],
             calls=number[node],
@@ -105,7 +112,20 @@ def _rows(session: Session) -> tuple[OpRow, ...]:
         )
         for node in range(count)
     ]
-    return tuple(sorted(rows, key=lambda row: (-row.wall_ns, row.key or "", row.path, row.node)))
+    whole: dict[tuple[int, str], int] = {}
+    for row in rows:
+        whole[_operator(row)] = whole.get(_operator(row), 0) + row.wall_ns
+    return tuple(
+        sorted(
+            rows,
+            key=lambda row: (-whole[_operator(row)], _operator(row), -row.wall_ns, row.node),
+        )
+    )
+
+
+def _operator(row: OpRow) -> tuple[int, str]:
+    """What the phases of an operator at one place share."""
+    return row.above, row.key or row.op
 
 
 def _first(group: Ints, start_ns: Ints, wall: Ints) -> dict[int, int]:

@@ -55,6 +55,8 @@ def _about_file(session: Session) -> Iterator[tuple[str, str]]:
     ]
     yield "spans", f"{len(spans):,}" + (f" ({', '.join(kinds)})" if kinds else "")
     yield "operators", f"{len(session.ops):,}"
+    for op in session.ops:
+        yield "", f"{op.name}: {op.kind}" + (f", {op.file}:{op.line}" if op.file else "")
     yield "lanes", f"{len(session.lanes):,}"
     length = int(spans["end_ns"].max()) - session.start_ns if len(spans) else 0
     yield "duration", show_time(max(length, 0))
