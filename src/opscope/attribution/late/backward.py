@@ -49,11 +49,10 @@ class Forward:
         found = np.full(len(nodes), -1, np.int64)
         if not len(nodes) or not len(self.thread):
             return found
-        theirs = np.stack((self.thread, self.sequence), 1)
-        ours = np.stack((events.forward_thread[nodes], events.sequence[nodes]), 1)
-        _, key = np.unique(np.concatenate((theirs, ours)), axis=0, return_inverse=True)
-        key = key.reshape(-1)
-        split = len(theirs)
+        thread = _ranks(self.thread, events.forward_thread[nodes])
+        sequence = _ranks(self.sequence, events.sequence[nodes])
+        key = thread * len(sequence) + sequence
+        split = len(self.thread)
         order = np.lexsort((self.start_ns, key[:split]))
         start = events.start_ns[nodes]
         # One sorted line of (key, start): the entry just before each node on it.
@@ -71,6 +70,12 @@ class Forward:
         same = key[candidate] == key[split + node[known]]
         found[node[known][same]] = candidate[same]
         return found
+
+
+def _ranks(*columns: Ints) -> Ints:
+    """All of the columns, each number as its place among the distinct ones."""
+    ranks: Ints = np.unique(np.concatenate(columns), return_inverse=True)[1].reshape(-1)
+    return ranks
 
 
 def forward_table(events: Events, call: Ints, op: Ints) -> Forward:

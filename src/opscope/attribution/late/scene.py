@@ -46,11 +46,13 @@ class Scene:
         table["lane"] = np.concatenate((recorded["lane"][stretch_row], events.lane, lanes))
         table["start_ns"] = np.concatenate((begin, events.start_ns, points))
         table["end_ns"] = np.concatenate((finish, events.end_ns, points))
-        # What cannot be around anything goes to a lane of its own.
-        away = folded | (events.role == Role.DEVICE)
-        table["lane"][self.stretches : self.first_mark][away] = -1
-        self.parent: Ints = nest(table).parent
-        self.parent[self.stretches : self.first_mark][away] = -1
+        # What cannot be around anything stays out: work on a device's streams may overlap.
+        here = np.ones(len(table), bool)
+        here[self.of_events] = ~folded & (events.role != Role.DEVICE)
+        places = np.flatnonzero(here)
+        parent = nest(table[here]).parent
+        self.parent: Ints = np.full(len(table), -1, np.int64)
+        self.parent[places] = np.where(parent >= 0, places[parent], -1)
         self.holder: Bools = np.zeros(len(table), bool)
         self.holder[: self.stretches] = True
 

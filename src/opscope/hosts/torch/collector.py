@@ -3,6 +3,7 @@ memory stays bounded however long the program runs."""
 
 from __future__ import annotations
 
+import mmap
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -26,7 +27,9 @@ from opscope.record import Recorder, watch
 #: torch holds 1.5 kB for each.
 EVENTS = 200_000
 #: Seconds until the rate of events is known, and the least and most that a window lasts.
-_FIRST_S, _LEAST_S, _MOST_S = 1.0, 0.2, 60.0
+_FIRST_S, _LEAST_S, _MOST_S = 1.0, 0.2, 10.0
+#: The rate may rise within a window: so much more memory in use ends it too.
+_GROWN_BYTES = 500_000_000
 #: A call that never ends cannot hold up the conversion for longer than so many windows.
 _PATIENCE = 5
 
@@ -46,6 +49,7 @@ class Collector:
         self._since: Anchor | None = None  # while it collects
         self._held = False  # somebody else's profiler is running
         self._length_s = _FIRST_S
+        self._resident = 0  # bytes in use when the window began
         self._forward = Forward()
         self._restarts = 0
         self._gap_ns = 0
@@ -120,14 +124,17 @@ class Collector:
             return
         elif self._since is not None:
             age_s = (self.recorder.now() - self._since.mono_ns) / 1e9
-            self.due = age_s >= self._length_s
+            grown = resident() - self._resident > _GROWN_BYTES
+            self.due = age_s >= self._length_s or grown
             late = age_s >= self._length_s * _PATIENCE
             if self.due and (moment == "step" or late or not self._open_calls()):
                 self._rotate()
 
-    def _open_calls(self) -> int:
+    def _open_calls(self, *, elsewhere: bool = False) -> int:
+        """How many calls are open, on any thread or on threads other than this one."""
+        here = self.recorder.here().lane if elsewhere else -1
         opened = list(self.recorder.opened.values())
-        return sum(row[3] == Kind.CALL for row in opened)
+        return sum(row[3] == Kind.CALL and row[6] != here for row in opened)
 
     def _rotate(self) -> None:
         if not self._lock.acquire(blocking=False):
@@ -136,16 +143,19 @@ class Collector:
             if self._since is None or not self.due:
                 return
             began = self.recorder.now()
-            open_before = self._open_calls()
+            before = self._open_calls(elsewhere=True)
             self._finish()
             self._start()
             ended = self.recorder.now()
             self._restarts += 1
             self._gap_ns += ended - began
-            missed = max(open_before, self._open_calls())
+            missed = max(before, self._open_calls(elsewhere=True))
             self._missed += missed
             if missed:
                 self.recorder.lost(began, ended)
+            elif self._open_calls():
+                # Only calls around this place are open, and nothing of theirs ran meanwhile.
+                self.recorder.pauses.append((began, ended))
         except Exception as error:
             self.recorder.fault("torch profiler", error)
         finally:
@@ -161,6 +171,7 @@ class Collector:
             self.recorder.fault("torch profiler", error)
             return
         self._since = anchor(self.recorder.clock)
+        self._resident = resident()
 
     def _finish(self) -> None:
         """Stop and deliver; nothing happens while nothing is collected."""
@@ -272,6 +283,15 @@ class Collector:
                 "torch.compile merged backward formulas into CompiledFunctionBackward: what part "
                 "of it each custom operator was cannot be told"
             )
+
+
+def resident() -> int:
+    """Bytes of memory that this process has in use; 0 where the system does not tell."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * mmap.PAGESIZE
+    except (OSError, IndexError, ValueError):
+        return 0
 
 
 def _times(count: int) -> str:
