@@ -53,20 +53,17 @@ class Forward:
         sequence = _ranks(self.sequence, events.sequence[nodes])
         key = thread * len(sequence) + sequence
         split = len(self.thread)
-        order = np.lexsort((self.start_ns, key[:split]))
-        start = events.start_ns[nodes]
         # One sorted line of (key, start): the entry just before each node on it.
-        line = np.concatenate((key[:split][order], key[split:]))
-        times = np.concatenate((self.start_ns[order], start))
-        is_node = np.concatenate((np.zeros(split, np.int64), np.ones(len(nodes), np.int64)))
-        sorted_line = np.lexsort((is_node, times, line))
-        entry = np.where(sorted_line < split, np.arange(len(line)), -1)
+        times = np.concatenate((self.start_ns, events.start_ns[nodes]))
+        is_node = np.arange(len(times)) >= split
+        line = np.lexsort((is_node, times, key))
+        entry = np.where(line < split, np.arange(len(line)), -1)
         before = np.maximum.accumulate(entry)
-        place = sorted_line >= split
-        node = sorted_line[place] - split
+        place = line >= split
+        node = line[place] - split
         last = before[place]
         known = last >= 0
-        candidate = order[sorted_line[last[known]]]
+        candidate = line[last[known]]
         same = key[candidate] == key[split + node[known]]
         found[node[known][same]] = candidate[same]
         return found

@@ -96,6 +96,9 @@ class _Join:
         free = self.folded < 0
         scene.holder[scene.of_events] = op >= 0
         near = scene.near()
+        # Tasks first: what ran in those of such a call may have made nodes.
+        phase = self._call_phases()
+        Causes(scene, self.recorded, self.ids, phase).settle_tasks(self.recorded, near)
         holder_id, holder_op = self._holders(op)
         table = self._forward_table(op, near, holder_id, holder_op)
         made = self.context.earlier.joined(table)
@@ -105,7 +108,7 @@ class _Join:
 
         scene.holder[scene.of_events] |= back.op >= 0
         near = scene.near()
-        phase = self._call_phases(back)
+        phase[back.op >= 0] = Phase.BACKWARD
         held = np.where(back.run >= 0, runs["id"][back.run] if len(runs) else 0, self.ids)
         causes = Causes(scene, self.recorded, held, phase)
         causes.settle_tasks(self.recorded, near)
@@ -113,7 +116,7 @@ class _Join:
         rows = self._rows(op, back, phase, causes, near)
         self._place_runs(rows, runs, back)
         links = self._backward_links(back, held, made)
-        launches, orphans = self._launch(rows, causes)
+        launches, orphans = self._launch(rows, causes, near)
         changed = self.recorded[_differ(self.recorded, self.told)]
         return Joined(
             np.concatenate((changed, self.wrapped, rows[free], runs)),
@@ -152,6 +155,8 @@ class _Join:
                 strict=True,
             )
         )
+        own = op >= 0
+        known.update(zip(self.ids[own].tolist(), op[own].tolist(), strict=True))
         ops[: scene.stretches] = looked_up(ids[: scene.stretches], known)
         ids[scene.of_events] = np.where(op >= 0, self.ids, 0)
         ops[scene.of_events] = op
@@ -164,7 +169,7 @@ class _Join:
         call = np.where(place >= 0, ids[place], 0) if len(ids) else np.zeros(len(op), np.int64)
         whose = np.where(place >= 0, ops[place], -1) if len(ops) else call - 1
         call, whose = np.where(op >= 0, self.ids, call), np.where(op >= 0, op, whose)
-        part = (self.folded >= 0) & (self.folded < len(self.recorded))
+        part = self._recorded_part()
         row = self.folded[part]
         call[part], whose[part] = self.recorded["id"][row], self.recorded["name"][row]
         return forward_table(self.events, call, whose)
@@ -181,8 +186,12 @@ class _Join:
         rows["name"][run] = back.op[member]
         rows["lane"][run] = rows["submitted_lane"][run] = self.events.lane[member]
         rows["start_ns"] = np.iinfo(np.int64).max
-        np.minimum.at(rows["start_ns"], run, self.events.start_ns[member])
-        np.maximum.at(rows["end_ns"], run, self.events.end_ns[member])
+        # From the beginning to the end of what the backward engine did for its nodes.
+        around = self.scene.parent[self.scene.stretches + member] - self.scene.stretches
+        engine = (around >= 0) & (self.events.role[np.maximum(around, 0)] == Role.ENGINE)
+        outer = np.where(engine, around, member)
+        np.minimum.at(rows["start_ns"], run, self.events.start_ns[outer])
+        np.maximum.at(rows["end_ns"], run, self.events.end_ns[outer])
         return rows
 
     def _place_runs(self, rows: Rows, runs: Rows, back: Nodes) -> None:
@@ -191,9 +200,19 @@ class _Join:
         runs["owner"][back.run[member]] = rows["owner"][member]
         rows["owner"][member] = runs["id"][back.run[member]]
         rows["flags"][member] |= Flag.INFERRED
+        # What the engine did between the nodes, and for parameters, is the run's as well.
+        host = rows["kind"] == Kind.OP
+        for lane in np.unique(runs["lane"]).tolist():
+            mine = np.sort(runs[runs["lane"] == lane], order="start_ns")
+            event = np.flatnonzero(host & (rows["lane"] == lane))
+            place = np.searchsorted(mine["start_ns"], rows["start_ns"][event], "right") - 1
+            inside = (place >= 0) & (rows["end_ns"][event] <= mine["end_ns"][place])
+            inside &= rows["owner"][event] == mine["owner"][place]
+            rows["owner"][event[inside]] = mine["id"][place[inside]]
+            rows["flags"][event[inside]] |= Flag.INFERRED
 
-    def _call_phases(self, back: Nodes) -> Ints:
-        """The phase of each event if it is a call."""
+    def _call_phases(self) -> Ints:
+        """The phase of each event if it is a forward call."""
         scene, events = self.scene, self.events
         again = np.zeros(len(scene.row), bool)
         row = scene.row[: scene.stretches]
@@ -204,7 +223,6 @@ class _Join:
         if again.any():
             within = looking_through(scene.parent, ~again)[scene.of_events] >= 0
             phase[within] = Phase.RECOMPUTE
-        phase[back.op >= 0] = Phase.BACKWARD
         return phase
 
     def _rows(self, op: Ints, back: Nodes, phase: Ints, causes: Causes, near: Ints) -> Rows:
@@ -252,7 +270,7 @@ class _Join:
                 links.append((kind, call, int(made.call[found])))
         return links
 
-    def _launch(self, rows: Rows, causes: Causes) -> tuple[list[Link], int]:
+    def _launch(self, rows: Rows, causes: Causes, near: Ints) -> tuple[list[Link], int]:
         """Give device work to whoever owns what launched it."""
         device, host = launchers(self.events)
         rows["owner"][device] = 0
@@ -264,24 +282,37 @@ class _Join:
         holds = self.scene.holder[place]
         rows["owner"][work] = np.where(holds, causes.id[place], rows["owner"][by])
         rows["phase"][work] = rows["phase"][by]
+        part = self._recorded_part()[by]
+        rows["owner"][work[part]] = self.recorded["id"][self.folded[by[part]]]
+        rows["phase"][work[part]] = self.recorded["phase"][self.folded[by[part]]]
         rows["flags"][work] = np.where(rows["owner"][work] != 0, int(Flag.INFERRED), 0)
         rows["submitted_ns"][work] = rows["start_ns"][by]
         rows["submitted_lane"][work] = rows["lane"][by]
         # The link starts at the operator that made the runtime call, where there is one.
-        around = self.scene.parent[place] - self.scene.stretches
+        api = np.isin(self.events.role, (int(Role.API), int(Role.WAIT)))
+        clear = api | np.isin(self.events.role, (int(Role.RANGE), int(Role.STEP)))
+        through = np.zeros(len(self.scene.parent), bool)
+        through[self.scene.of_events] = clear
+        around = looking_through(self.scene.parent, through)[place] - self.scene.stretches
         event = (around >= 0) & (around < len(rows))
-        source = np.where(event & (self.events.role[by] != Role.OP), around, by)
-        ids = self._shown_ids()[source]
+        source = np.where(event & api[by], around, by)
+        ids = self._shown_ids(near, causes)[source]
         kind = int(LinkKind.LAUNCH)
         pairs = zip(ids.tolist(), rows["id"][work].tolist(), strict=True)
         return [(kind, s, t) for s, t in pairs], int((~have).sum())
 
-    def _shown_ids(self) -> Ints:
-        """The id under which each event is shown: its own, or its recorded call's."""
-        part = (self.folded >= 0) & (self.folded < len(self.recorded))
+    def _shown_ids(self, near: Ints, causes: Causes) -> Ints:
+        """The id under which each event is shown: its own, or that of the call it is part of."""
+        part = self._recorded_part()
         ids: Ints = self.ids.copy()
         ids[part] = self.recorded["id"][self.folded[part]]
+        again = np.flatnonzero((self.folded >= 0) & ~part)
+        ids[again] = causes.id[near[self.scene.stretches + again]]
         return ids
+
+    def _recorded_part(self) -> Bools:
+        """Which events are part of a recorded call."""
+        return (self.folded >= 0) & (self.folded < len(self.recorded))
 
 
 def _differ(left: Rows, right: Rows) -> Bools:

@@ -70,8 +70,8 @@ class Scene:
 class Causes:
     """Whose each holder's inside is: an owner id and a phase for every place, 0 where it is none.
 
-    A call owns what is inside it; in a task that is its owner's. `task_owner` are the owners of the
-    recorded tasks, by row, as far as they are known better than when they were recorded.
+    A call owns what is inside it; in a task that is its owner's. `changed` are the places whose
+    inside has another owner than the recorder knew.
     """
 
     def __init__(self, scene: Scene, recorded: Rows, event_ids: Ints, event_phase: Ints) -> None:

@@ -48,7 +48,11 @@ def read(events: list[Any], tables: Tables) -> Events:
     get = type(events[0])
     texts: list[str] = list(map(get.name, events))
     scope = _ints(map(get.scope, events))
-    start, end = _ints(map(get.start_ns, events)), _ints(map(get.end_ns, events))
+    start = _ints(map(get.start_ns, events))
+    if hasattr(get, "end_ns"):
+        end = _ints(map(get.end_ns, events))
+    else:
+        end = start + _ints(map(get.duration_ns, events))
     resource = _ints(map(get.device_resource_id, events))
     thread = _ints(map(get.start_thread_id, events))
     forward = _ints(map(get.fwd_thread_id, events))
