@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Iterator
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from threading import get_ident
 from types import FrameType
 
@@ -88,6 +88,11 @@ def owner(recorder: Recorder) -> int:
 def held() -> Frame | None:
     """What the calling thread or task holds as current, whichever recording it belongs to."""
     return _current.get()
+
+
+def held_in(context: Context) -> Frame | None:
+    """The same for a context that is not the current one."""
+    return context.get(_current)
 
 
 def push(frame: Frame | None) -> None:

@@ -62,15 +62,14 @@ class Customs:
 
     `forward` and `backward` map the name of an event to its operator where no hook records the
     calls. `around` and `inside` map (operator, 1 for backward) to the name of the event that
-    stands around, or inside, the bracket a hook recorded. `hooked` are the operators with hooks:
-    without a record an event of theirs was not a call of the user's function.
+    stands around, or inside, the bracket a hook recorded: an event of that name without a record
+    was no call of the user's function.
     """
 
     forward: Mapping[int, int] = field(default_factory=dict)
     backward: Mapping[int, int] = field(default_factory=dict)
     around: Mapping[tuple[int, int], int] = field(default_factory=dict)
     inside: Mapping[tuple[int, int], int] = field(default_factory=dict)
-    hooked: frozenset[int] = frozenset()
     #: Names of nodes that run forward operators again (activation checkpoints).
     again: frozenset[int] = frozenset()
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import mmap
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,8 @@ from opscope.hosts.torch.knowledge import customs
 from opscope.hosts.torch.known import Dispatcher
 from opscope.hosts.torch.operators import HOST, Operators
 from opscope.hosts.torch.times import Anchor, anchor, to_mono
-from opscope.model import SPAN, Kind, LinkKind, Rows, no_rows
+from opscope.hosts.torch.turns import Turns
+from opscope.model import SPAN, Flag, Kind, LinkKind, Rows
 from opscope.record import Recorder, watch
 
 #: Events in a window before the next moment at which nothing is lost is taken to convert them.
@@ -41,6 +42,7 @@ class Collector:
         self.recorder = recorder
         self.operators = operators
         self.functions = functions
+        self.turns = Turns(recorder)
         self.kineto = Kineto()
         self.due = False
         self._lock = threading.RLock()
@@ -66,6 +68,8 @@ class Collector:
         recorder = self.recorder
         recorder.taps.append(self._rows.append)
         recorder.listeners.append(self._told)
+        hooks = ExitStack()
+        hooks.enter_context(self.turns.noted())
         with self._lock:
             self._held = self.kineto.busy
             if not self._held:
@@ -74,6 +78,7 @@ class Collector:
             yield
         finally:
             recorder.listeners.remove(self._told)
+            hooks.close()
             with self._lock:
                 self._finish()
             recorder.taps.remove(self._rows.append)
@@ -211,22 +216,24 @@ class Collector:
         self._forward = joined.forward
         self._orphans += joined.unattributed
         self._merged += sum(text.startswith("CompiledFunctionBackward") for text in seen)
-        recorder.add(joined.rows)
+        # What is open will be told in the end by whoever ends it; turns are never shown.
+        hidden = (joined.rows["id"] < 0) | np.isin(joined.rows["id"], list(recorder.opened))
+        recorder.add(joined.rows[~hidden])
         for kind, source, target in joined.links:
             recorder.link(LinkKind(kind), source, target)
 
     def _recorded(self, now_ns: int) -> Rows:
         """The rows recorded since the last delivery, and the open calls and tasks as they stand."""
         batch, self._rows[:] = list(self._rows), []
-        parts = [np.frombuffer(rows, SPAN) for rows in batch]
+        parts = [self.turns.rows(), *(np.frombuffer(rows, SPAN) for rows in batch)]
         still = [
-            (*row[:9], now_ns, row[10], -1)
+            (*row[:5], row[5] | Flag.INCOMPLETE, *row[6:9], now_ns, row[10], -1)
             for row in list(self.recorder.opened.values())
             if row[3] in (Kind.CALL, Kind.TASK) and row[8]
         ]
         if still:
             parts.append(np.array(still, SPAN))
-        return np.concatenate(parts) if parts else no_rows(SPAN)
+        return np.concatenate(parts)
 
     def _tables(self, since: Anchor, until: Anchor) -> Tables:
         recorder = self.recorder
