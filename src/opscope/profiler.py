@@ -109,9 +109,14 @@ class profile:
             recorder.since_ns = recorder.now()
             watch.recorder = recorder
             _guarded(adopt, recorder)
-            if self._schedule is not None:
-                self._step_count = 0
-                self._follow(recorder)
+            self._step_count = 0
+            try:
+                if self._schedule is not None:
+                    self._follow(recorder)
+            except BaseException:
+                watch.recorder = None
+                self._take_apart(recorder, writer)
+                raise
         return self
 
     def stop(self) -> None:

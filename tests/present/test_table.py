@@ -95,7 +95,7 @@ def test_notes() -> None:
     assert said["switched off"] == "process 7: the hook torch.x failed and was switched off"
     assert said["failed"] == "1 call of A raised"
     assert said["incomplete"].startswith("1 call of A did not end while recorded")
-    assert said["lossy"].startswith("1 call of A ran while spans were dropped")
+    assert said["lossy"].startswith("1 call of A ran while spans were lost")
     assert said["first call"] == "A: 90 us against a median of 1 us (90 times)"
     assert said["not seen"] == "torch: device time (why: opscope info FILE)"
     assert said["no calls"] == "unused: no call was recorded"

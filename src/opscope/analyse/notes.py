@@ -23,8 +23,8 @@ _FLAGS = (
      "did not end while recorded: their time so far counts, not their mean"),
     ("clamped", "began before recording did: its time counts from there",
      "began before recording did: their time counts from there"),
-    ("lossy", "ran while spans were dropped: its own time is untracked",
-     "ran while spans were dropped: their own time is untracked"),
+    ("lossy", "ran while spans were lost: its own time is untracked",
+     "ran while spans were lost: their own time is untracked"),
     ("paused", "ran through a pause, which is left out",
      "ran through a pause, which is left out"),
     ("estimated", "split into python and wait with CPU time partly unknown: an estimate",
@@ -58,7 +58,7 @@ def _about_processes(session: Session) -> Iterator[Note]:
     for number, process in enumerate(session.processes):
         name = f"process {process.pid}" if process.pid else "the recording"
         mine = session.drops[session.drops["process"] == number]
-        if len(mine):
+        if mine["count"].any():
             yield Note(
                 "dropped",
                 f"{_count(int(mine['count'].sum()), 'span')} of {name} lost for want of room",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from opscope.attribution import Attribution
+from opscope.attribution import UNKNOWN, Attribution
 from opscope.attribution.totals import totals
 from opscope.model import Kind, Phase
 
@@ -69,7 +69,17 @@ def time_columns(attribution: Attribution) -> dict[str, Ints]:
     """The columns of `TIME_KEYS`, one entry for each call of the session; -1: not measured."""
     parts, place, beside = attribution.parts, attribution.place, attribution.beside
     columns = {key: getattr(parts, key.removesuffix("_ns"))[place] for key in PART_KEYS}
+    columns["sub_ns"] = np.where(_unseen(attribution), UNKNOWN, columns["sub_ns"])
     return columns | {key: getattr(beside, key.removesuffix("_ns")) for key in BESIDE_KEYS}
+
+
+def _unseen(attribution: Attribution) -> NDArray[np.bool_]:
+    """Calls without sub-operators whose host says that it could not see any."""
+    session = attribution.session
+    blind = {sight.host for sight in session.sight if "sub-operators" in sight.misses}
+    names = [n for n, op in zip(session.op_names, session.ops, strict=True) if op.host in blind]
+    none: NDArray[np.bool_] = attribution.parts.sub[attribution.place] == 0
+    return none & np.isin(session.spans["name"][attribution.calls], names)
 
 
 def add_up(columns: Mapping[str, Ints], group: Ints, count: int) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from opscope.model.columns import DROP, LINK, PAUSE, SPAN, SPAN_FORMAT, Rows, no_rows
 from opscope.model.kinds import Flag, Kind, LinkKind, Phase, flag_names
-from opscope.model.session import Lane, Op, Process, Session, Sight
+from opscope.model.session import Finding, Lane, Op, Process, Session, Sight
 
 __all__ = [
     "DROP",
@@ -10,6 +10,7 @@ __all__ = [
     "PAUSE",
     "SPAN",
     "SPAN_FORMAT",
+    "Finding",
     "Flag",
     "Kind",
     "Lane",

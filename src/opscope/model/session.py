@@ -56,6 +56,16 @@ class Sight:
 
 
 @dataclass(frozen=True, slots=True)
+class Finding:
+    """Something a file said that cannot be, or did not say: `what` in a few words, how often, and
+    the first places (byte offsets, event numbers) where."""
+
+    what: str
+    count: int
+    places: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Process:
     """One recorded process: where it ran, when, and what went wrong with the recording."""
 
@@ -70,6 +80,7 @@ class Process:
     damage: str = ""  #: what was wrong with the file, in words
     broken: tuple[str, ...] = ()  #: hooks that failed and were switched off
     notes: tuple[str, ...] = ()  #: other facts a reader should know
+    findings: tuple[Finding, ...] = ()  #: what was odd about a file that somebody else wrote
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -211,7 +211,8 @@ class Recorder:
         row = self.opened.get(span)
         if row is None:
             return
-        row[5] |= flags
+        if flags:
+            row[5] |= int(flags)
         row[9] = now if now > row[8] else row[8]
         row[11] = cpu_ns
         self.put(tuple(row))  # type: ignore[arg-type]

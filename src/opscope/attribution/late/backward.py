@@ -13,6 +13,10 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
+#: Forward operators whose nodes are waited for, at most.
+_MOST = 1_000_000
+
+
 def _none() -> Ints:
     return np.empty(0, np.int64)
 
@@ -38,6 +42,23 @@ class Forward:
             np.concatenate((self.start_ns, other.start_ns)),
             np.concatenate((self.call, other.call)),
             np.concatenate((self.op, other.op)),
+        )
+
+    def kept(self) -> Forward:
+        """What nodes of much later may still come from: of each number the operator that had it
+        last, where that one belongs to a call; the newest `_MOST` of them."""
+        order = np.lexsort((self.start_ns, self.sequence, self.thread))
+        thread, sequence = self.thread[order], self.sequence[order]
+        last = np.ones(len(order), bool)
+        last[:-1] = (thread[1:] != thread[:-1]) | (sequence[1:] != sequence[:-1])
+        chosen = order[last & (self.call[order] > 0)]
+        chosen = chosen[np.argsort(self.start_ns[chosen], kind="stable")][-_MOST:]
+        return Forward(
+            self.thread[chosen],
+            self.sequence[chosen],
+            self.start_ns[chosen],
+            self.call[chosen],
+            self.op[chosen],
         )
 
     def made(self, events: Events, nodes: Ints) -> Ints:

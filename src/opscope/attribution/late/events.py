@@ -55,6 +55,13 @@ class Events:
         """The chosen events, by mask or by index."""
         return Events(*(getattr(self, column.name)[which] for column in fields(self)))
 
+    def and_also(self, other: Events) -> Events:
+        """These and those."""
+        columns = (column.name for column in fields(self))
+        return Events(
+            *(np.concatenate((getattr(self, name), getattr(other, name))) for name in columns)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Customs:
@@ -70,7 +77,9 @@ class Customs:
     backward: Mapping[int, int] = field(default_factory=dict)
     around: Mapping[tuple[int, int], int] = field(default_factory=dict)
     inside: Mapping[tuple[int, int], int] = field(default_factory=dict)
-    #: Names of nodes that run forward operators again (activation checkpoints).
+    #: Names of nodes that hooks record: without a record they ran for no call (a compiler looked).
+    recorded: frozenset[int] = frozenset()
+    #: Names of nodes and annotations in which forward operators run again (checkpoints).
     again: frozenset[int] = frozenset()
 
 

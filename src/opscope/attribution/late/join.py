@@ -34,7 +34,7 @@ class Context:
     """What `join` needs besides events and rows.
 
     `new_ids(n)` gives n ids; `dispatch` is the name of a wrapper's time; `linked` are the ids of
-    backward calls whose forward call is known already; `earlier` comes from the join before.
+    backward calls whose forward call is known already; `earlier` comes from the joins before.
     """
 
     customs: Customs
@@ -103,7 +103,8 @@ class _Join:
         table = self._forward_table(op, near, holder_id, holder_op)
         made = self.context.earlier.joined(table)
         named = looked_up(events.name, self.context.customs.backward)
-        back = nodes(events, named, free, made, scene, holder_id, near)
+        hooked = np.isin(events.name, np.array(sorted(self.context.customs.recorded), np.int64))
+        back = nodes(events, named, free & ~hooked, made, scene, holder_id, near)
         runs = self._run_rows(back)
 
         scene.holder[scene.of_events] |= back.op >= 0
@@ -122,7 +123,7 @@ class _Join:
             np.concatenate((changed, self.wrapped, rows[free], runs)),
             tuple(dict.fromkeys((*links, *launches))),
             orphans,
-            table,
+            self.context.earlier.kept().joined(table),
         )
 
     def _forward_ops(self) -> Ints:
@@ -130,15 +131,28 @@ class _Join:
 
         An operator that is entered again on the way to its function is one call, wrappers included.
         """
-        events, scene = self.events, self.scene
+        events = self.events
         op = looked_up(events.name, self.context.customs.forward)
         op = np.where((events.role == Role.OP) & (self.folded < 0), op, -1)
-        around = scene.parent[scene.of_events]
-        event = np.clip(around - scene.stretches, 0, max(len(events) - 1, 0))
-        inside = (around >= scene.stretches) & (op[event] >= 0) if len(op) else op >= 0
-        again = inside & ((op[event] == op) | (events.role == Role.WRAPPER))
-        self.folded[again] = len(self.recorded)  # part of a call that is no recorded row
+        around = self._around(np.arange(len(events)))
+        above = self._around(around)
+        wrapper = events.role == Role.WRAPPER
+        same = (around >= 0) & (op >= 0) & (op[around] == op)
+        # The same operator again, on the other side of a wrapper.
+        through = (above >= 0) & wrapper[around] & (events.name[above] == events.name)
+        through &= (events.role == Role.OP) & (self.folded < 0)
+        opened = np.zeros(len(events), bool)
+        opened[around[through]] = True
+        again = same | through | (wrapper & (opened | ((around >= 0) & (op[around] >= 0))))
+        self.folded[again & (self.folded < 0)] = len(self.recorded)  # of no recorded row
         return np.where(again, -1, op)
+
+    def _around(self, events: Ints) -> Ints:
+        """The event right around each event, -1 where there is none or something recorded is."""
+        scene = self.scene
+        place = np.where(events >= 0, scene.parent[scene.stretches + events], -1)
+        inside = (place >= scene.stretches) & (place < scene.first_mark)
+        return np.where(inside, place - scene.stretches, -1)
 
     def _holders(self, op: Ints) -> tuple[Ints, Ints]:
         """For each place that holds: the id of its call and that call's operator; 0 and -1."""
@@ -218,11 +232,17 @@ class _Join:
         row = scene.row[: scene.stretches]
         again[: scene.stretches] = self.recorded["phase"][row] == Phase.RECOMPUTE
         names = np.array(sorted(self.context.customs.again), np.int64)
-        again[scene.of_events] = np.isin(events.name, names) & (events.role == Role.NODE)
+        able = np.isin(events.role, (int(Role.NODE), int(Role.RANGE)))
+        again[scene.of_events] = np.isin(events.name, names) & able
         phase = np.full(len(events), int(Phase.FORWARD), np.int64)
         if again.any():
-            within = looking_through(scene.parent, ~again)[scene.of_events] >= 0
-            phase[within] = Phase.RECOMPUTE
+            within = looking_through(scene.parent, ~again) >= 0
+            phase[within[scene.of_events]] = Phase.RECOMPUTE
+            # Marked functions know no phases of their own.
+            plain = row[within[: scene.stretches]]
+            plain = plain[self.recorded["kind"][plain] == Kind.CALL]
+            plain = plain[self.recorded["phase"][plain] == Phase.NONE]
+            self.recorded["phase"][plain] = Phase.RECOMPUTE
         return phase
 
     def _rows(self, op: Ints, back: Nodes, phase: Ints, causes: Causes, near: Ints) -> Rows:

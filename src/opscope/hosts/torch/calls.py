@@ -12,16 +12,19 @@ from opscope.model import Flag, Kind, Phase
 from opscope.record import InFlight, Recorder, on_stacks, scope, watch
 from opscope.record.scope import Frame
 
-#: Told right after a call has ended and nothing of ours runs any more.
-Ended = Callable[[], None]
+# Plain numbers: arithmetic with the enumerations costs more than a clock.
+_FAILED = int(Flag.FAILED)
+_ESTIMATED = int(Flag.ESTIMATED)
+_DISPATCH = int(Kind.DISPATCH)
+#: What torch raises to break off a recomputation when it has what it needs. Nothing failed then.
+_NO_MORE = "_StopRecomputationError"
 
 
 class Calls:
     """Runs functions as calls of one recording."""
 
-    def __init__(self, recorder: Recorder, ended: Ended) -> None:
+    def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
-        self.ended = ended
         self._names = recorder.name("dispatch")
         recorder.in_flight.append(self._running)
 
@@ -39,11 +42,15 @@ class Calls:
         `running` reads the locals `op`, `phase`, `frame` and `over`.
         """
         frame = self._begin(op, phase, began)
-        flags = Flag.FAILED
+        flags = _FAILED
         try:
             result = function(*args, **kwargs)
-            flags = Flag(0)
+            flags = 0
             return result
+        except BaseException as error:
+            if type(error).__name__ == _NO_MORE:
+                flags = 0
+            raise
         finally:
             over = True  # noqa: F841
             if frame is not None:
@@ -78,7 +85,6 @@ class Calls:
                 self._dispatch(frame, row[8], first)
                 self._dispatch(frame, last or now, now)
             scope.leave(frame, flags, used, now)
-            self.ended()
         except Exception as error:
             recorder.fault(HOST, error)
 
@@ -97,8 +103,8 @@ class Calls:
         if end_ns > start_ns:
             # How much CPU time the wrapper took is not measured: taken to have been busy.
             self.recorder.put(
-                (self.recorder.next_id(), frame.call, self._names, Kind.DISPATCH, frame.phase,
-                 Flag.ESTIMATED, frame.lane, frame.lane, start_ns, end_ns, 0, end_ns - start_ns)
+                (self.recorder.next_id(), frame.call, self._names, _DISPATCH, frame.phase,
+                 _ESTIMATED, frame.lane, frame.lane, start_ns, end_ns, 0, end_ns - start_ns)
             )  # fmt: skip
 
     def _running(self) -> Iterator[InFlight]:

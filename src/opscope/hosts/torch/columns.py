@@ -10,20 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opscope.attribution.late import Events, Role
+from opscope.importers.torch_names import ENGINE, MODE, STEP, WAITS, WRAPPER
 
 Ints = NDArray[np.int64]
 
 #: Scopes of torch's record functions.
 _FUNCTION, _BACKWARD, _USER = 0, 1, 7
-_ENGINE = "autograd::engine::evaluate_function"
-_WRAPPER = "GeneratedBackwardFor_"
-_STEP = "ProfilerStep#"
-#: Runtime calls of CUDA and HIP that wait for the device.
-_WAITS = frozenset(
-    f"{api}{name}"
-    for api in ("cuda", "hip", "cu")
-    for name in ("DeviceSynchronize", "StreamSynchronize", "EventSynchronize", "CtxSynchronize")
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +27,15 @@ class Tables:
     time: Callable[[Ints], Ints]
 
 
-def read(events: list[Any], tables: Tables) -> Events:
-    """The columns of torch's events (a list of `_KinetoEvent`), without those of Python functions.
+def read(events: list[Any], tables: Tables, *, python: bool = True) -> Events:
+    """The columns of torch's events (a list of `_KinetoEvent`), without those of Python functions,
+    which are among them if `python`.
 
-    About 4 us an event, nearly all of it in torch's getters.
+    About 2 us an event, nearly all of it in torch's getters.
     """
-    if events and hasattr(events[0], "is_python_function"):
-        python = map(type(events[0]).is_python_function, events)
-        events = [event for event, skip in zip(events, python, strict=True) if not skip]
+    if python and events and hasattr(events[0], "is_python_function"):
+        of_python = map(type(events[0]).is_python_function, events)
+        events = [event for event, skip in zip(events, of_python, strict=True) if not skip]
     if not events:
         return Events(*(np.empty(0, np.int64) for _ in range(10)))
     get = type(events[0])
@@ -55,7 +48,10 @@ def read(events: list[Any], tables: Tables) -> Events:
         end = start + _ints(map(get.duration_ns, events))
     resource = _ints(map(get.device_resource_id, events))
     thread = _ints(map(get.start_thread_id, events))
-    forward = _ints(map(get.fwd_thread_id, events))
+    # Only nodes have one.
+    nodes = np.flatnonzero(scope == _BACKWARD).tolist()
+    forward = np.zeros(len(events), np.int64)
+    forward[nodes] = [events[node].fwd_thread_id() for node in nodes]
     sequence = _ints(map(get.sequence_nr, events))
     correlation = _ints(map(get.correlation_id, events))
     distinct = {text: number for number, text in enumerate(dict.fromkeys(texts))}
@@ -72,7 +68,7 @@ def read(events: list[Any], tables: Tables) -> Events:
         device[at] = str(event.device_type()).rpartition(".")[2] != "CPU"
         linked[at] = event.linked_correlation_id()
         index[at] = event.device_index()
-    waits = np.array([text in _WAITS for text in distinct])[which]
+    waits = np.array([text in WAITS for text in distinct])[which]
     api = np.where(waits, int(Role.WAIT), int(Role.API))
     role[foreign] = np.where(device, int(Role.DEVICE), api)[foreign]
     is_op = np.isin(role, (int(Role.DEVICE), int(Role.API), int(Role.WAIT)), invert=True)
@@ -91,13 +87,13 @@ def read(events: list[Any], tables: Tables) -> Events:
 
 
 def _ints(values: Iterable[int]) -> Ints:
-    return np.array(list(values), np.int64)
+    return np.fromiter(values, np.int64)
 
 
 def _roles(texts: list[str], which: Ints, scope: Ints) -> Ints:
-    engine = np.array([text.startswith(_ENGINE) for text in texts])[which]
-    wrapper = np.array([text.startswith(_WRAPPER) for text in texts])[which]
-    step = np.array([text.startswith(_STEP) for text in texts])[which]
+    engine = np.array([text.startswith(ENGINE) for text in texts])[which]
+    wrapper = np.array([text.startswith(WRAPPER) or text == MODE for text in texts])[which]
+    step = np.array([text.startswith(STEP) for text in texts])[which]
     role = np.full(len(which), int(Role.OP), np.int64)
     role[wrapper & (scope == _FUNCTION)] = Role.WRAPPER
     role[engine] = Role.ENGINE

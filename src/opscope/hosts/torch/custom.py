@@ -11,7 +11,7 @@ from typing import Any
 from opscope.hosts.torch.calls import Calls
 from opscope.hosts.torch.functions import Functions
 from opscope.hosts.torch.modes import tracing
-from opscope.hosts.torch.operators import Operators, Watched, definitions, is_torchs
+from opscope.hosts.torch.operators import Operators, Watched, definitions, is_torchs_own
 from opscope.record import scope, watch
 from opscope.record.patch import patched
 
@@ -58,7 +58,7 @@ class CustomOps:
         def kernel(*args: Any, **kwargs: Any) -> Any:
             if (watch.recorder is not recorder and not scope.late) or tracing():
                 return function(*args, **kwargs)
-            phase = functions.forward_phase()
+            phase = functions.forward_phase(op)
             return calls.run(op, phase, function, args, kwargs, claim)
 
         return kernel
@@ -68,7 +68,7 @@ class CustomOps:
 
         def register_kernel(self: Any, *args: Any, **kwargs: Any) -> Any:
             made = original(self, *args, **kwargs)
-            if not is_torchs(self._init_fn):
+            if not is_torchs_own(self):
                 hooks._hook_soon(self)
                 if callable(made) and getattr(made, "__name__", "") == "inner":
 

@@ -79,12 +79,16 @@ class _Taker:
 
 
 def _codes(operators: Operators) -> dict[CodeType, tuple[Watched, Phase]]:
+    """Code that runs in calls of one operator only."""
     codes: dict[CodeType, tuple[Watched, Phase]] = {}
+    shared: set[CodeType] = set()
     for function, op, phase in operators.code_owners():
         code = getattr(function, "__code__", None)
-        if code is not None:
-            codes[code] = op, phase
-    return codes
+        if code is None:
+            code = getattr(type(function).__call__, "__code__", None)
+        if code is not None and codes.setdefault(code, (op, phase)) != (op, phase):
+            shared.add(code)
+    return {code: found for code, found in codes.items() if code not in shared}
 
 
 def _hooked(found: FrameType) -> bool:

@@ -31,11 +31,13 @@ class Functions:
     def __init__(self, calls: Calls, operators: Operators) -> None:
         self.calls = calls
         self.operators = operators
-        self.recompute = Recompute()
+        self.recompute = Recompute(calls.recorder)
         self.linked: set[int] = set()
         self._base: Any = sys.modules["torch.autograd.function"]._SingleLevelFunction
         self._torch: Any = sys.modules["torch"]
-        self._stand_ins: weakref.WeakKeyDictionary[type, Any] = weakref.WeakKeyDictionary()
+        self._known: weakref.WeakKeyDictionary[type, tuple[Watched | None, Any, bool]] = (
+            weakref.WeakKeyDictionary()
+        )
         #: The forward call that each node of the graph comes from, by the node's context.
         self._forward: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._here = threading.local()
@@ -79,52 +81,51 @@ class Functions:
     def _forward_call(self, cls: Any, args: Any, kwargs: Any) -> Any:
         original = _c_apply(self._base, cls)
         try:
-            op = self.operators.function(cls)
+            known = self._known.get(cls)
+            if known is None:
+                known = self._known[cls] = self._look(cls)
+            op, inner, generated = known
+            # Names of arguments are looked up in the code of the user's forward.
+            if kwargs:
+                inner = original
             if op is None or tracing():
                 return original(*args, **kwargs)
-            inner = self._stand_in(cls, op)
-            generated = op.outside
         except Exception as error:
             self.calls.recorder.fault("torch autograd.Function", error)
             return original(*args, **kwargs)
         if generated:  # only its context is of interest: the operator's own hook records the call
             return inner(*args, **kwargs)
-        return self.calls.run(op, self.forward_phase(), inner, args, kwargs, self._note_grad)
+        return self.calls.run(op, self.forward_phase(), inner, args, kwargs, _await_forward)
 
-    def _stand_in(self, cls: Any, op: Watched) -> Any:
-        """The C function `apply` of a class that looks like `cls` and tells when its forward
-        begins and ends; of `cls` itself where no such class can be made."""
-        made = self._stand_ins.get(cls)
-        if made is None:
-            brackets = (
-                Brackets(partial(self._await, op), partial(self._await, None), _nothing)
-                if op.outside
-                else Brackets(self._began, self._ended, self._context)
-            )
-            shown = stand_in(cls, brackets)
-            made = self._stand_ins[cls] = _c_apply(self._base, shown)
-        return made
+    def _look(self, cls: Any) -> tuple[Watched | None, Any, bool]:
+        """The operator of a class, the C function `apply` of a class that looks like it and tells
+        when its forward begins and ends, and whether torch generated it for a custom_op."""
+        op = self.operators.function(cls)
+        if op is None:
+            return None, None, False
+        if op.outside:
+            brackets = Brackets(partial(self._await, op), partial(self._await, None), _nothing)
+        else:
+            brackets = Brackets(self._began, self._ended, self._context)
+        return op, _c_apply(self._base, stand_in(cls, brackets)), op.outside
 
     # --- moments of a forward ---------------------------------------------------------------------
 
-    def _note_grad(self, frame: Frame) -> None:
-        frame.mark = (0, 0)
-        self._here.grad = self._torch.is_grad_enabled()
-
     def _began(self, context: Any) -> None:
         frame = scope.held()
-        if frame is not None and frame.mark == (0, 0):
+        if frame is not None and frame.mark == _WAITING:
             frame.mark = (self.calls.recorder.now(), 0)
-            self._context(context)
+            if context is not None:
+                self._forward[context] = frame.call
 
     def _ended(self, context: Any) -> None:
         frame = scope.held()
-        if frame is not None and frame.mark is not None and frame.mark[0]:
+        if frame is not None and frame.mark is not None and frame.mark[0] > 0:
             frame.mark = (frame.mark[0], self.calls.recorder.now())
 
     def _context(self, context: Any) -> None:
         frame = scope.held()
-        if context is not None and frame is not None and getattr(self._here, "grad", False):
+        if frame is not None and frame.mark is not None and frame.mark[0] > 0:
             self._forward[context] = frame.call
 
     def _await(self, op: Watched | None, context: Any) -> None:
@@ -133,15 +134,19 @@ class Functions:
 
     def claim_context(self, op: Watched, frame: Frame) -> None:
         """A call of a custom_op began: the context that was made for it, if one was, is its."""
-        wanted, context = getattr(self._here, "waiting", (None, None))
+        wanted, context = getattr(self._here, "waiting", _NOBODY)
         if wanted is op and context is not None:
-            self._here.waiting = None, None
+            self._here.waiting = _NOBODY
             self._forward[context] = frame.call
 
-    def forward_phase(self) -> Phase:
-        """Which phase a forward call that begins now is in."""
+    def forward_phase(self, op: Watched | None = None) -> Phase:
+        """Which phase a forward call that begins now is in; `op` if a context may wait for it, for
+        then gradients were on when torch was called, though they are off by now."""
         frame = scope.held()
-        return self.recompute.phase(frame, self._torch)
+        if frame is None and not self.recompute.anywhere:
+            return Phase.FORWARD
+        waits = op is not None and getattr(self._here, "waiting", _NOBODY)[0] is op
+        return self.recompute.phase(frame, waits or self._torch.is_grad_enabled())
 
     # --- backward ---------------------------------------------------------------------------------
 
@@ -153,7 +158,7 @@ class Functions:
                 return original(node, *args)
             try:
                 cls = node._forward_cls
-                op = self.operators.function(cls)
+                op = self.operators.function(cls) or self.operators.behind(cls)
                 again = op is None and cls.__name__ == "CheckpointFunction"
             except Exception as error:
                 recorder.fault("torch autograd.Function", error)
@@ -165,7 +170,7 @@ class Functions:
                 return original(node, *args)
 
             def began(frame: Frame) -> None:
-                self.recompute.entered(frame, self._torch)
+                self.recompute.entered(frame, self._torch.is_grad_enabled())
                 forward = self._forward.get(node, 0)
                 if forward:
                     self.linked.add(frame.call)
@@ -174,6 +179,15 @@ class Functions:
             return self.calls.run(op, Phase.BACKWARD, original, (node, *args), {}, began)
 
         return apply
+
+
+#: The mark of a call whose forward has not begun, and what waits where nothing does.
+_WAITING = (0, 0)
+_NOBODY: tuple[Any, Any] = (None, None)
+
+
+def _await_forward(frame: Frame) -> None:
+    frame.mark = _WAITING
 
 
 def _c_apply(base: Any, cls: Any) -> Any:

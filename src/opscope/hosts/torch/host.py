@@ -55,36 +55,31 @@ class TorchHost:
     def attach(self, recorder: Recorder) -> Iterator[None]:
         """See `Host.attach`."""
         from opscope.hosts.torch.calls import Calls
-        from opscope.hosts.torch.collector import Collector
         from opscope.hosts.torch.custom import CustomOps
+        from opscope.hosts.torch.delivery import Delivery
         from opscope.hosts.torch.early import Early
         from opscope.hosts.torch.functions import Functions
         from opscope.hosts.torch.operators import existing
         from opscope.hosts.torch.rival import Rivals
+        from opscope.hosts.torch.windows import Windows
 
         self._mode = recorder.mode
         operators = existing()
-        calls = Calls(recorder, _nothing)
+        calls = Calls(recorder)
         functions = Functions(calls, operators)
         pid = os.getpid()
         with ExitStack() as stack:
             if recorder.mode != "light":
-                collector = Collector(recorder, operators, functions)
-                self._all_threads = collector.kineto.all_threads
-                calls.ended = collector.between_calls
-                rivals = Rivals(collector)
-                stack.enter_context(rivals.yielded_to())
+                windows = Windows(recorder, Delivery(recorder, operators, functions))
+                self._all_threads = windows.kineto.all_threads
+                stack.enter_context(Rivals(windows).yielded_to())
                 # Last out, so that hooks are gone when the events are delivered.
-                stack.enter_context(collector.collecting())
-                stack.push(lambda *_: collector.drop() if os.getpid() != pid else None)
+                stack.enter_context(windows.collecting())
+                stack.push(lambda *_: windows.drop() if os.getpid() != pid else None)
             stack.enter_context(functions.hooked())
             stack.enter_context(CustomOps(calls, operators, functions).hooked())
             stack.enter_context(Early(recorder, operators).watched())
             yield
-
-
-def _nothing() -> None:
-    """In light mode nobody waits for calls to end."""
 
 
 def _version() -> str:

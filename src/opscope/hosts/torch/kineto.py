@@ -74,6 +74,17 @@ class Kineto:
         events: list[Any] = results.events()
         return events
 
+    @staticmethod
+    def unfinished(events: list[Any]) -> set[int]:
+        """The system's ids of threads on which operators were still running when these events were
+        taken: nobody ended them."""
+        if not events:
+            return set()
+        get = type(events[0])
+        pairs = zip(map(get.end_thread_id, events), map(get.start_thread_id, events), strict=True)
+        open_ = [place for place, (end, start) in enumerate(pairs) if end == 0 and start != 0]
+        return {events[place].device_resource_id() for place in open_}
+
 
 def _options() -> tuple[Any, bool]:
     """Options of the profiler, and whether they have it see threads that were there before."""

@@ -9,16 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from opscope.hosts.torch.operators import HOST
+from opscope.importers.torch_names import BUILT_IN
 from opscope.model import Op
-
-#: Namespaces of torch itself.
-BUILT_IN = frozenset(
-    ("_c10d_functional", "_c10d_functional_autograd", "_dtensor", "_native", "_quantized", "_test",
-     "aten", "autograd", "c10d", "debug_mode_ops", "debugprims", "export", "fsdp",
-     "higher_order", "inductor", "inductor_prims", "mkl", "mkldnn", "mkldnn_prepacked", "nccl",
-     "onednn", "prim", "prims", "profiler", "quantization", "quantized", "rngprims", "sparse",
-     "static_runtime", "symm_mem", "torch", "torch_attn", "xpu")
-)  # fmt: skip
 
 #: `KEY: registered at FILE:LINE :: SCHEMA [ how ]`, as the dispatcher tells of each kernel.
 _KERNEL = re.compile(r"^(\w+)[^:\n]*: registered at (.+?):(\d+) ::", re.MULTILINE)

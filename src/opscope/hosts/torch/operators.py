@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
+from opscope.importers.torch_names import BUILT_IN
 from opscope.model import Op, Phase
 from opscope.record import Recorder
 
@@ -84,7 +85,9 @@ class Operators:
         with self._lock:
             custom, functions = list(self._custom.values()), list(self._functions.items())
         for definition, watched in custom:
-            yield definition._init_fn, watched, Phase.FORWARD
+            for function in (definition._init_fn, *definition._backend_fns.values()):
+                yield _users(function), watched, Phase.FORWARD
+            yield definition._backward_fn, watched, Phase.BACKWARD
         for cls, found in functions:
             if found is not None and not found.outside:
                 for name, phase in (("forward", Phase.FORWARD), ("backward", Phase.BACKWARD)):
@@ -95,7 +98,8 @@ class Operators:
         if cls.__name__.startswith(GENERATED) and is_torchs(cls):
             return self._by_generated(cls.__name__)
         if is_torchs(cls):
-            return None
+            # Mapped over a dimension it is a class of torch's, which runs the user's functions.
+            return self.behind(cls) if cls.__name__.startswith("Vmapped") else None
         file, line = place_of(cls.__dict__.get("forward", cls))
         qualified = f"{cls.__module__}.{cls.__qualname__}"
         op = Op(
@@ -108,7 +112,22 @@ class Operators:
             file,
             line,
         )
-        return Watched(op, cls.__name__, f"{cls.__name__}Backward", outside=False)
+        # The class may have been renamed since its nodes got their name.
+        node = getattr(cls, "_backward_cls", None)
+        backward = getattr(node, "__name__", f"{cls.__name__}Backward")
+        return Watched(op, cls.__name__, backward, outside=False)
+
+    def behind(self, cls: type) -> Watched | None:
+        """The operator of the user's Function for which functorch made a class of its own."""
+        if not (getattr(cls, "__module__", "") or "").startswith("torch._functorch"):
+            return None
+        for name in ("backward", "forward"):
+            function = getattr(vars(cls).get(name), "__func__", None)
+            code, cells = getattr(function, "__code__", None), getattr(function, "__closure__", ())
+            for free, cell in zip(getattr(code, "co_freevars", ()), cells or (), strict=True):
+                if free == "autograd_function":
+                    return self.function(cell.cell_contents)
+        return None
 
     def _by_generated(self, name: str) -> Watched | None:
         with self._lock:
@@ -136,7 +155,12 @@ def definitions() -> list[Any]:
     """What was defined with `torch.library.custom_op` and `triton_op`, torch's own left out."""
     library = sys.modules.get("torch._library.custom_ops")
     found = list(getattr(library, "OPDEFS", {}).values())
-    return [definition for definition in found if not is_torchs(definition._init_fn)]
+    return [definition for definition in found if not is_torchs_own(definition)]
+
+
+def is_torchs_own(definition: Any) -> bool:
+    """Whether an operator is in one of torch's namespaces."""
+    return definition._namespace in BUILT_IN
 
 
 def is_torchs(thing: Any) -> bool:
@@ -148,11 +172,21 @@ def is_torchs(thing: Any) -> bool:
 def _custom_op(definition: Any) -> Watched:
     name: str = definition._qualname
     space, _, bare = name.partition("::")
-    file, line = place_of(definition._init_fn)
+    file, line = place_of(_users(definition._init_fn))
     op = Op(HOST, _kind(name), name, name, "", 1, file, line)
     overload = getattr(definition._opoverload, "_overloadname", "default")
     backward = f"{GENERATED}{space}_{bare}_{overload}Backward"
     return Watched(op, name, backward, outside=True)
+
+
+def _users(function: Any) -> Any:
+    """The user's function inside one that torch made around it."""
+    if is_torchs(function):
+        for cell in getattr(function, "__closure__", None) or ():
+            inner = cell.cell_contents
+            if inspect.isfunction(inner) and not is_torchs(inner):
+                return inner
+    return function
 
 
 def _kind(name: str) -> str:

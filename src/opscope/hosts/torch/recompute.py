@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
+from opscope.attribution.late import Events, Role
+from opscope.importers.torch_names import RECOMPUTE
 from opscope.model import Phase
+from opscope.record import Recorder, watch
 from opscope.record.patch import patched
 from opscope.record.scope import Frame
 
@@ -16,20 +22,34 @@ from opscope.record.scope import Frame
 _WITHOUT = (-1, -1)
 
 
+#: Stretches kept until they are asked for; more are forgotten, oldest first.
+_MOST = 100_000
+
+
 class Recompute:
     """Which phase a forward call is in, by where it runs."""
 
-    def __init__(self) -> None:
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        #: How many threads, about, are at it; 0 saves everybody else a closer look.
+        self.anywhere = 0
         self._here = threading.local()
+        self._stretches: deque[tuple[int, int, int]] = deque(maxlen=_MOST)
 
     @contextmanager
     def running(self) -> Iterator[None]:
         """Inside the block forward calls of this thread are recomputation."""
+        recorder = self.recorder
+        self.anywhere += 1
         self._here.depth = getattr(self._here, "depth", 0) + 1
+        start_ns = recorder.now()
         try:
             yield
         finally:
+            self.anywhere -= 1
             self._here.depth -= 1
+            if watch.recorder is recorder:
+                self._stretches.append((recorder.here().lane, start_ns, recorder.now()))
 
     @contextmanager
     def hooked(self) -> Iterator[None]:
@@ -52,19 +72,32 @@ class Recompute:
 
         return init
 
-    def entered(self, frame: Frame, torch: Any) -> None:
+    def entered(self, frame: Frame, gradients: bool) -> None:
         """A backward call began. A forward inside that has gradients on, where it itself began
         without, is run for their sake."""
-        if not torch.is_grad_enabled():
+        if not gradients:
             frame.mark = _WITHOUT
 
-    def phase(self, frame: Frame | None, torch: Any) -> Phase:
+    def phase(self, frame: Frame | None, gradients: bool) -> Phase:
         """The phase of a forward call that begins inside that frame."""
         if getattr(self._here, "depth", 0):
             return Phase.RECOMPUTE
-        if frame is not None and frame.phase != Phase.NONE and frame.phase != Phase.FORWARD:
-            if frame.phase == Phase.RECOMPUTE:
-                return Phase.RECOMPUTE
-            if frame.mark is _WITHOUT and torch.is_grad_enabled():
-                return Phase.RECOMPUTE
+        if frame is not None and frame.phase == Phase.RECOMPUTE:
+            return Phase.RECOMPUTE
+        if frame is not None and frame.mark == _WITHOUT and gradients:
+            return Phase.RECOMPUTE
         return Phase.FORWARD
+
+    def events(self, recorder: Recorder, from_ns: int, to_ns: int) -> Events:
+        """The stretches of that time as annotations, for calls that no hook sees. They are shown:
+        that a checkpoint computes again is worth knowing."""
+        count = len(self._stretches)
+        found = [self._stretches.popleft() for _ in range(count)]
+        kept = [each for each in found if from_ns <= each[1] <= to_ns]
+        name = recorder.name(RECOMPUTE) if kept else 0
+        column = np.array([(name, *each) for each in kept], np.int64).reshape(-1, 4).T
+        size = len(kept)
+        zero, none = np.zeros(size, np.int64), np.full(size, -1, np.int64)
+        role = np.full(size, int(Role.RANGE), np.int64)
+        name_, lane, start, end = column
+        return Events(name_, lane, start, end, role, zero, zero, none, zero, zero)

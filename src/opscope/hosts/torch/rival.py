@@ -7,24 +7,24 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from opscope.hosts.torch.collector import Collector
 from opscope.hosts.torch.times import Anchor, anchor
+from opscope.hosts.torch.windows import Windows
 from opscope.record.patch import patched
 
 
 class Rivals:
     """Lets go of torch's profiler while the program uses it, and takes its events then."""
 
-    def __init__(self, collector: Collector) -> None:
-        self.collector = collector
+    def __init__(self, windows: Windows) -> None:
+        self.windows = windows
         self._since: Anchor | None = None
 
     @contextmanager
     def yielded_to(self) -> Iterator[None]:
         """Inside the block the program's own profiles work as if nobody else were there."""
         profile = sys.modules["torch.autograd.profiler"].profile
-        if self.collector.kineto.busy:
-            self._since = anchor(self.collector.recorder.clock)
+        if self.windows.kineto.busy:
+            self._since = anchor(self.windows.recorder.clock)
         with ExitStack() as stack:
             stack.enter_context(patched(profile, "_prepare_trace", self._prepare))
             stack.enter_context(patched(profile, "_start_trace", self._start))
@@ -33,16 +33,16 @@ class Rivals:
 
     def _prepare(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def prepare(profile: Any, *args: Any, **kwargs: Any) -> Any:
-            self._guarded(self.collector.hold)
+            self._guarded(self.windows.hold)
             return original(profile, *args, **kwargs)
 
         return prepare
 
     def _start(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def start(profile: Any, *args: Any, **kwargs: Any) -> Any:
-            self._guarded(self.collector.hold)
+            self._guarded(self.windows.hold)
             result = original(profile, *args, **kwargs)
-            self._since = anchor(self.collector.recorder.clock)
+            self._since = anchor(self.windows.recorder.clock)
             return result
 
         return start
@@ -50,9 +50,9 @@ class Rivals:
     def _exit(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def leave(profile: Any, *args: Any, **kwargs: Any) -> Any:
             result = original(profile, *args, **kwargs)
-            if not self.collector.kineto.busy:
+            if not self.windows.kineto.busy:
                 since, self._since = self._since, None
-                self._guarded(lambda: self.collector.release(_events(profile), since))
+                self._guarded(lambda: self.windows.release(_events(profile), since))
             return result
 
         return leave
@@ -61,7 +61,7 @@ class Rivals:
         try:
             step()
         except Exception as error:
-            self.collector.recorder.fault("torch profiler", error)
+            self.windows.recorder.fault("torch profiler", error)
 
 
 def _events(profile: Any) -> list[Any]:

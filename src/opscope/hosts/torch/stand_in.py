@@ -23,14 +23,13 @@ class Brackets:
 
 
 def stand_in(cls: Any, brackets: Brackets) -> Any:
-    """The class itself where no stand-in can be made.
+    """A class for torch's C code to call in the place of `cls`.
 
-    Patching `cls.forward` would be seen by the program and by its compiler. torch's C code takes
-    three things from the class it is given: its name, the class of its nodes and its functions. So
-    it is given a subclass that inherits the first two; nobody else ever sees that one.
+    Patching `cls.forward` would be seen by the program and by its compiler. The C function `apply`
+    takes three things from the class it is given: its name, the class of its nodes, and the user's
+    functions. So it is given a class that has just these, and that nobody else ever sees.
     """
     function = sys.modules["torch.autograd.function"]
-    own_context = cls.setup_context is not function._SingleLevelFunction.setup_context
 
     def forward(*args: Any, **kwargs: Any) -> Any:
         brackets.began(None if own_context or not args else args[0])
@@ -39,26 +38,21 @@ def stand_in(cls: Any, brackets: Brackets) -> Any:
         finally:
             brackets.ended(None)
 
+    def setup_context(context: Any, *args: Any, **kwargs: Any) -> Any:
+        brackets.context(context)
+        try:
+            return cls.setup_context(context, *args, **kwargs)
+        finally:
+            brackets.ended(None)
+
+    own_context = cls.setup_context is not function._SingleLevelFunction.setup_context
     body: dict[str, Any] = {
         "forward": staticmethod(forward),
         "__module__": cls.__module__,
+        "_backward_cls": cls._backward_cls,
         STAND_IN: True,
     }
     if own_context:
-
-        def setup_context(context: Any, *args: Any, **kwargs: Any) -> Any:
-            brackets.context(context)
-            try:
-                return cls.setup_context(context, *args, **kwargs)
-            finally:
-                brackets.ended(None)
-
         body["setup_context"] = staticmethod(setup_context)
-    try:
-        # Not by a class statement: neither the metaclass nor `__init_subclass__` of the user's
-        # classes may hear of it.
-        made = type.__new__(type(cls), cls.__name__, (function.Function,), body)
-        made.__bases__ = (cls,)
-    except TypeError:
-        return cls
-    return made
+    # Not by a class statement: the metaclass would make a class of nodes of its own.
+    return type.__new__(function.FunctionMeta, cls.__name__, (function.Function,), body)
