@@ -157,10 +157,21 @@ def enter(
 
     Its owner is the current call, or `under` where the host knows better (0: none).
     """
-    outer = link()
-    if under < 0:
-        above = _open(outer, recorder)
-        under = above.call if above is not None else 0
+    outer = _current.get()
+    if outer is None and not adopted:
+        under = max(under, 0)
+    elif (
+        outer is not None
+        and outer.recorder is recorder
+        and not (adopted or outer.closed or recorder.closed or outer.yielding is not None)
+    ):
+        if under < 0:
+            under = outer.call
+    else:  # the same in every other case
+        outer = link()
+        if under < 0:
+            above = _open(outer, recorder)
+            under = above.call if above is not None else 0
     frame = Frame(recorder, outer, 0, phase)
     frame.lane = recorder.here().lane
     frame.cpu = recorder.cpu()

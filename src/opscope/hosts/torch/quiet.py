@@ -89,14 +89,19 @@ class Quiet:
         """
         if self._open:
             return False
-        frames = current_frames()
-        here = frames.pop(threading.get_ident(), None)
+        here = current_frames().get(threading.get_ident())
         while here is not None and here.f_code.co_filename in _ON_THE_WAY:
             here = here.f_back
         if here is None or not self._passes(here):
             return False
         if interrupting and (_ours(here) or any(map(_busy, _stack(here)))):
             return False
+        return self.others()
+
+    def others(self) -> bool:
+        """The same of all threads but this one."""
+        frames = current_frames()
+        frames.pop(threading.get_ident(), None)
         unsure: dict[int, int] = {}
         for ident, top in frames.items():
             if not self._passes(top):

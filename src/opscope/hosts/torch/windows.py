@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import mmap
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -25,6 +26,8 @@ _FIRST_S, _LEAST_S, _MOST_S = 1.0, 0.2, 10.0
 #: comes, so many times that much is the end of collecting.
 _GROWN_BYTES = 500_000_000
 _PATIENCE = 4
+#: How often, and how many seconds apart, to look whether others' operators have ended.
+_TRIES, _PAUSE_S = 10, 0.005
 _OFF = "torch profiler"
 
 
@@ -84,10 +87,18 @@ class Windows:
                 self.kineto.stop()
 
     def hold(self) -> None:
-        """Somebody else is about to start torch's profiler, of which there is one a process."""
+        """Somebody else is about to start torch's profiler, of which there is one a process.
+
+        Operators that run on other threads are given a moment to end: see `quiet`.
+        """
         with self._lock:
+            collected = self._since is not None
             self._finish()
             self._held, self._wanted = True, False
+            for _ in range(_TRIES if collected and _unfinished else 0):
+                if self.quiet.others():
+                    break
+                time.sleep(_PAUSE_S)
 
     def release(self, events: list[Any], since: Anchor | None) -> None:
         """They are done with it, and these are the events they got."""

@@ -1,0 +1,1 @@
+"""JSON trace documents as batches of typed events, whatever state the file is in."""
