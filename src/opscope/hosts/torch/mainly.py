@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import ctypes
+import weakref
 from collections.abc import Callable
 
 
@@ -13,8 +14,15 @@ class Mainly:
     def __init__(self, step: Callable[[], None]) -> None:
         self._step = step
         self._asked = False
-        # Kept for good: the interpreter may call it at any time after it was asked.
-        self._callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(self._run)
+        # Kept for good, as the interpreter may call it at any time after it was asked; but not what
+        # it is for.
+        me = weakref.ref(self)
+
+        def run(_: object) -> int:
+            found = me()
+            return found._run() if found is not None else 0
+
+        self._callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(run)
         _kept.append(self._callback)
 
     def ask(self) -> None:
@@ -24,7 +32,7 @@ class Mainly:
             if ctypes.pythonapi.Py_AddPendingCall(self._callback, None) != 0:
                 self._asked = False
 
-    def _run(self, _: object) -> int:
+    def _run(self) -> int:
         self._asked = False
         try:
             self._step()

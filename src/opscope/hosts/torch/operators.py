@@ -22,6 +22,10 @@ GENERATED = "GeneratedBackwardFor_"
 STAND_IN = "_opscope_stand_in"
 
 
+#: How many functions of torch's are looked through to find the user's.
+_NESTED = 16
+
+
 class Watched:
     """A custom operator whose function is hooked, and the names its events have."""
 
@@ -180,12 +184,14 @@ def _custom_op(definition: Any) -> Watched:
 
 
 def _users(function: Any) -> Any:
-    """The user's function inside one that torch made around it."""
-    if is_torchs(function):
-        for cell in getattr(function, "__closure__", None) or ():
-            inner = cell.cell_contents
-            if inspect.isfunction(inner) and not is_torchs(inner):
-                return inner
+    """The user's function inside those that torch made around it."""
+    inner = [function]
+    for found in inner:  # grows on the way
+        if not is_torchs(found):
+            return found
+        for cell in getattr(found, "__closure__", None) or ():
+            if inspect.isfunction(cell.cell_contents) and len(inner) < _NESTED:
+                inner.append(cell.cell_contents)
     return function
 
 

@@ -58,6 +58,7 @@ class Windows:
         self._resident = 0  # bytes in use when the window began
         self._restarts = 0
         self._gap_ns = 0
+        self._blind_from = self._blind_ns = 0  # since when, and for how long, it could not start
         self._borrowed = 0  # profiles of the program's own whose events were taken
 
     @contextmanager
@@ -76,6 +77,7 @@ class Windows:
                 with self._lock:
                     self._over = self._over or "the recording is over"
                     self._finish()
+                    self._see_again()
                 self.recorder.notes += self._notes()
 
     def drop(self) -> None:
@@ -176,6 +178,7 @@ class Windows:
             return
         if _unfinished and not self.quiet.now():
             self._wanted = True
+            self._blind_from = self._blind_from or self.recorder.now()
             return
         _unfinished.clear()
         try:
@@ -183,8 +186,17 @@ class Windows:
         except Exception as error:
             self.recorder.fault(_OFF, error)
             return
+        self._see_again()
         self._since = anchor(self.recorder.clock)
         self._resident = resident()
+
+    def _see_again(self) -> None:
+        """Calls that ran while nothing could be collected lack sub-operators."""
+        if self._blind_from:
+            now = self.recorder.now()
+            self.recorder.lost(self._blind_from, now)
+            self._blind_ns += now - self._blind_from
+            self._blind_from = 0
 
     def _finish(self) -> None:
         """Stop and deliver; nothing happens while nothing is collected."""
@@ -222,6 +234,11 @@ class Windows:
                 calls = "1 call" if missed == 1 else f"{missed:,} calls"
                 text += f"; {calls} of other threads ran meanwhile and may lack sub-operators"
             yield text
+        if self._blind_ns:
+            yield (
+                f"for {self._blind_ns / 1e6:,.0f} ms torch's profiler could not be started, and "
+                "operators are missing: one that had begun before was still running"
+            )
         if self._over and self._over != "the recording is over":
             yield f"torch's profiler was stopped early, later operators are missing: {self._over}"
 
