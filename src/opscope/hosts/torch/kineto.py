@@ -28,7 +28,6 @@ class Kineto:
         if use is not None:
             made["use_device"] = use
         self._profile = self._own.profile(**made)
-        self._warm = False
 
     def _supported(self) -> Any:
         try:
@@ -43,13 +42,7 @@ class Kineto:
 
     def start(self) -> None:
         """Begin to collect. Raises HostError where torch does not let us."""
-        if not self._warm:
-            self._warm = True
-            with _quiet():  # the first start in a process takes long
-                self._begin()
-                self.stop()
-                self._begin()
-        else:
+        with _quiet():
             self._begin()
 
     def _begin(self) -> None:
