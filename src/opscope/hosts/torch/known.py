@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from dataclasses import dataclass
@@ -57,6 +58,7 @@ class Dispatcher:
             return None
         python = any(Path(file).suffix not in _NATIVE for _, file, _ in kernels)
         places = [(file, int(line)) for _, file, line in kernels if not _through(file)]
+        places = [place for place in places if place[0] != os.devnull]
         file, line = places[0] if places else ("", 0)
         if not python and _built_with_torch(file):
             return None

@@ -94,7 +94,7 @@ class Quiet:
             here = here.f_back
         if here is None or not self._passes(here):
             return False
-        if interrupting and (_ours(here) or any(map(_busy, _stack(here)))):
+        if interrupting and any(map(_busy, _stack(here))):
             return False
         return self.others()
 

@@ -4,6 +4,7 @@ memory stays bounded however long the program runs."""
 from __future__ import annotations
 
 import mmap
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -176,6 +177,8 @@ class Windows:
         self._due = self._wanted = False
         if self._over or _OFF in self.recorder.off:
             return
+        if _unfinished:
+            _unfinished.difference_update(filter(_gone, list(_unfinished)))
         if _unfinished and not self.quiet.now():
             self._wanted = True
             self._blind_from = self._blind_from or self.recorder.now()
@@ -250,6 +253,11 @@ def resident() -> int:
             return int(file.read().split()[1]) * mmap.PAGESIZE
     except (OSError, IndexError, ValueError):
         return 0
+
+
+def _gone(thread: int) -> bool:
+    """Whether there is no thread of that number of the system's any more."""
+    return os.path.isdir("/proc/self/task") and not os.path.exists(f"/proc/self/task/{thread}")
 
 
 def _times(count: int) -> str:
