@@ -178,7 +178,7 @@ class Windows:
         if self._over or _OFF in self.recorder.off:
             return
         if _unfinished:
-            _unfinished.difference_update(filter(_gone, list(_unfinished)))
+            _unfinished.difference_update([t for t in list(_unfinished) if _gone(t)])
         if _unfinished and not self.quiet.now():
             self._wanted = True
             self._blind_from = self._blind_from or self.recorder.now()
