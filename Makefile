@@ -9,7 +9,7 @@ VENV := .venv
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format bench bench-mxnet clean
+.PHONY: help demo test lint format bench bench-hta bench-mxnet bench-torch clean
 
 help: ## Show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -40,11 +40,18 @@ format: $(VENV)/.test-installed ## Format the code and mend what ruff can mend
 bench: $(VENV)/.installed ## Measure what profiling costs, side by side
 	$(VENV)/bin/python bench/engine_overhead.py
 
+bench-hta: $(VENV)/.installed .venv-hta/.installed ## Read a large PyTorch trace, beside HolisticTraceAnalysis
+	$(VENV)/bin/python bench/import_speed.py --scale --hta .venv-hta/bin/python
+
 bench-mxnet: $(VENV)/.installed .venv-mxnet/.installed ## Run the same program on real MXNet and on the engine
 	$(VENV)/bin/python bench/against_mxnet.py --python .venv-mxnet/bin/python
 
+bench-torch: $(VENV)/.test-installed ## Measure what recording PyTorch costs, beside torch.profiler
+	OMP_NUM_THREADS=1 $(VENV)/bin/python bench/torch_overhead.py
+	OMP_NUM_THREADS=1 $(VENV)/bin/python bench/torch_analysis.py
+
 clean: ## Remove .venv, caches, builds and what the demo left in build/
-	rm -rf $(VENV) .venv-mxnet build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-hta .venv-mxnet build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # Stamps: each is older than pyproject.toml exactly when an install is due.
@@ -66,6 +73,13 @@ $(VENV)/.test-installed: pyproject.toml
 	@$(PYTHON) -m venv --clear .venv-mxnet
 	@echo "Installing MXNet 1.9.1 into .venv-mxnet (once)"
 	@.venv-mxnet/bin/python -m pip install --quiet --disable-pip-version-check $(PIP_FLAGS) mxnet==1.9.1 'numpy<1.24'
+	@touch $@
+
+# HolisticTraceAnalysis 0.5.0 fails on the types of pandas 3, and asks for any.
+.venv-hta/.installed: Makefile
+	@$(PYTHON) -m venv --clear .venv-hta
+	@echo "Installing HolisticTraceAnalysis 0.5.0 into .venv-hta (once)"
+	@.venv-hta/bin/python -m pip install --quiet --disable-pip-version-check $(PIP_FLAGS) HolisticTraceAnalysis==0.5.0 'pandas<3'
 	@touch $@
 
 # An environment that is there but has no working pip (a Python that went away, Debian without

@@ -28,6 +28,8 @@ PUBLIC = {
     "profile",
     "schedule",
     "summary",
+    "to_pandas",
+    "to_polars",
 }
 
 

@@ -13,6 +13,7 @@ Where things are:
     record/        the hot path: recorder, current call, tasks handed to other threads, waits
     store/         the session file: write, read, recover, merge
     attribution/   pure: who nests in whom, who owns what, what a call's time was
+    importers/     other people's traces into sessions: kineto, mxnet, chrome, xplane ...
     analyse/       one question, one file, one frozen answer
     present/       answers and sessions to text and files
     hosts/         the only folder that may import a framework
@@ -31,6 +32,7 @@ from opscope.errors import HostError, InputError, OpscopeError, UsageError
 if TYPE_CHECKING:
     from opscope.hosts.python import custom_op
     from opscope.model import Session
+    from opscope.present.frames import to_pandas, to_polars
     from opscope.profiler import explain, export, load, profile, summary
     from opscope.record import carry
     from opscope.record.schedule import schedule
@@ -50,6 +52,8 @@ __all__ = [
     "profile",
     "schedule",
     "summary",
+    "to_pandas",
+    "to_polars",
 ]
 
 #: Where the names live that are imported when first used, so that `import opscope` is quick.
@@ -63,6 +67,8 @@ _LAZY = {
     "profile": "opscope.profiler",
     "schedule": "opscope.record.schedule",
     "summary": "opscope.profiler",
+    "to_pandas": "opscope.present.frames",
+    "to_polars": "opscope.present.frames",
 }
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from tests.builders import session, span
 
-import opscope.store
+import opscope.profiler
 from opscope.cli import main
 from opscope.model import Kind, Phase, Process, Session
 
@@ -30,11 +29,11 @@ def opscope_command(
 ) -> Callable[..., tuple[int, str, str]]:
     """`opscope_command(*args)` -> (exit code, standard output, standard error)."""
 
-    def load(paths: Any) -> Session:
+    def load(*paths: str, custom: object = ()) -> Session:
         assert paths
         return made
 
-    monkeypatch.setattr(opscope.store, "load", load)
+    monkeypatch.setattr(opscope.profiler, "load", load)
 
     def run(*args: str) -> tuple[int, str, str]:
         code = main(list(args))

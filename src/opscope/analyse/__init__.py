@@ -6,6 +6,7 @@ from opscope.analyse.links import LINK_KEYS, all_links, link_records
 from opscope.analyse.notes import Note, notes
 from opscope.analyse.own import Own, OwnTime, own_time
 from opscope.analyse.paths import PathNode, paths
+from opscope.analyse.quality import OddRow, quality
 from opscope.analyse.rows import BESIDE_KEYS, PART_KEYS, TIME_KEYS, Timed
 from opscope.analyse.select import select
 from opscope.analyse.spans import SPAN_KEYS, span_records
@@ -23,6 +24,7 @@ __all__ = [
     "CallRow",
     "LaneRow",
     "Note",
+    "OddRow",
     "OpRow",
     "Own",
     "OwnTime",
@@ -37,6 +39,7 @@ __all__ = [
     "notes",
     "own_time",
     "paths",
+    "quality",
     "select",
     "span_records",
     "steps",

@@ -67,6 +67,9 @@ def _about_processes(session: Session) -> Iterator[Note]:
             yield Note("damaged", f"{name}: {process.damage}")
         elif not process.complete and _recorded(process):
             yield Note("cut short", f"{name}: the recording was not ended in order")
+        for finding in process.findings:
+            first = f" (first at {_short(finding.places[0])})" if finding.places else ""
+            yield Note("quality", f"{finding.count:,} {finding.what}{first}")
         for hook in process.broken:
             yield Note("switched off", f"{name}: the hook {hook} failed and was switched off")
         for text in process.notes:

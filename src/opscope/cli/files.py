@@ -13,10 +13,19 @@ from opscope.model import Session
 FILES = click.argument("files", nargs=-1, required=True, metavar="F...", type=click.Path())
 
 
-def load(files: Sequence[str]) -> Session:
+#: Names that are custom operators where a trace does not say so.
+CUSTOM = click.option(
+    "--custom",
+    multiple=True,
+    metavar="GLOB",
+    help="In a foreign trace: names that are custom operators; may be repeated.",
+)
+
+
+def load(files: Sequence[str], custom: Sequence[str] = ()) -> Session:
     """All files as one session. Raises InputError for one that cannot be read."""
-    from opscope import store
+    from opscope import profiler
 
     what = f"reading {files[0]}" if len(files) == 1 else f"reading {len(files)} files"
     with waiting(what):
-        return store.load(list(files))
+        return profiler.load(*files, custom=custom)

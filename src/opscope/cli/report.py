@@ -8,9 +8,9 @@ import sys
 import click
 from rich.console import Console
 
-from opscope.analyse import select
-from opscope.cli.files import FILES, load
-from opscope.present import REPORTS, print_report, report_rows, write_rows
+from opscope.analyse import quality, select
+from opscope.cli.files import CUSTOM, FILES, load
+from opscope.present import REPORTS, print_quality, print_report, report_rows, write_rows
 from opscope.present.table import WIDTH
 
 
@@ -35,6 +35,10 @@ from opscope.present.table import WIDTH
 @click.option(
     "--exclude", multiple=True, metavar="GLOB", help="No operators of such a name; may be repeated."
 )
+@CUSTOM
+@click.option(
+    "--quality", "odd", is_flag=True, help="What was odd about the files, instead of the table."
+)
 @click.option(
     "--width",
     type=click.IntRange(min=20),
@@ -49,13 +53,21 @@ def report(
     limit: int | None,
     include: tuple[str, ...],
     exclude: tuple[str, ...],
+    custom: tuple[str, ...],
+    odd: bool,
     width: int | None,
 ) -> None:
     """Print what was recorded. Several files are read as one recording.
 
     Times in JSON are nanoseconds, and null is what was not measured.
     """
-    session = load(files)
+    session = load(files, custom)
+    if odd:
+        if as_json:
+            write_rows(quality(session), sys.stdout)
+        else:
+            print_quality(session, _console(width))
+        return
     rows = report_rows(session, by)
     chosen = select(
         rows, REPORTS[by].keys, sort=sort, limit=limit, include=include, exclude=exclude

@@ -56,6 +56,7 @@ class Builder:
     _by_lane: dict[Hashable, int] = field(default_factory=dict)
     _by_key: dict[str, int] = field(default_factory=dict)
     _last_id: int = 0
+    _links: list[tuple[int, int, int]] = field(default_factory=list)
 
     def name(self, text: str) -> int:
         """The entry of a name."""
@@ -99,7 +100,12 @@ class Builder:
         found = join(events, known, Context(customs, self.ids, self.name("dispatch")))
         if found.unattributed:
             self.quality.count("device spans without a launching operator", found.unattributed)
-        self._links = [*getattr(self, "_links", []), *found.links]
+        if found.outside:
+            self.quality.count(
+                "device spans launched outside any operator (by a replayed graph, or unseen)",
+                found.outside,
+            )
+        self._links += found.links
         return found.rows
 
     def session(
@@ -120,7 +126,7 @@ class Builder:
         start_ns = int(rows["start_ns"].min()) if len(rows) else 0
         end_ns = int(rows["end_ns"].max()) if len(rows) else 0
         anchors = () if wall_ns is None else ((start_ns, wall_ns + start_ns),)
-        told = [np.array(getattr(self, "_links", []), LINK)]
+        told = [np.array(self._links, LINK)]
         if links is not None:
             told.append(links)
         return Session(

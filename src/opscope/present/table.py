@@ -165,7 +165,10 @@ def _many(count: int, noun: str) -> str:
 
 def _nothing(session: Session, by: str) -> str:
     if by == "op" and len(session.spans):
-        return "No call of a custom operator was recorded, or none was chosen."
+        text = "No call of a custom operator was recorded, or none was chosen."
+        if not any(process.pid for process in session.processes):
+            text += " Which names are custom operators can be said with --custom GLOB."
+        return text
     return "Nothing to show."
 
 

@@ -48,13 +48,15 @@ class Context:
 class Joined:
     """New rows, and recorded ones that are to be told again under their id, as `model.SPAN`.
 
-    `links` are (kind, source, target), `unattributed` counts device spans without a launching
-    operator, `forward` is what the next join has to know of this one's forward operators.
+    `links` are (kind, source, target). `unattributed` counts device spans that nothing launched,
+    `outside` those that a runtime call outside any operator launched. `forward` is what the next
+    join has to know of this one's forward operators.
     """
 
     rows: Rows
     links: tuple[Link, ...]
     unattributed: int
+    outside: int
     forward: Forward
 
 
@@ -89,6 +91,7 @@ class _Join:
         )
         self.scene = Scene(events, self.recorded, self.folded >= 0)
         self.ids = context.new_ids(len(events))
+        self.outside = 0
 
     def done(self) -> Joined:
         scene, events = self.scene, self.events
@@ -123,6 +126,7 @@ class _Join:
             np.concatenate((changed, self.wrapped, rows[free], runs)),
             tuple(dict.fromkeys((*links, *launches))),
             orphans,
+            self.outside,
             self.context.earlier.kept().joined(table),
         )
 
@@ -315,6 +319,7 @@ class _Join:
         through[self.scene.of_events] = clear
         around = looking_through(self.scene.parent, through)[place] - self.scene.stretches
         event = (around >= 0) & (around < len(rows))
+        self.outside = int((api[by] & ~event).sum())
         source = np.where(event & api[by], around, by)
         ids = self._shown_ids(near, causes)[source]
         kind = int(LinkKind.LAUNCH)
