@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from enum import Enum, auto
 from typing import Any, BinaryIO, TypeVar
@@ -23,6 +24,7 @@ FLOOR = 1 << 12
 #: No single value is longer.
 LONGEST = 1 << 26
 
+_FIRST = re.compile(rb"(?:\[[\x00-\x20]*)?\{")
 MARK = b'"traceEvents"'
 NESTED = "lists begun inside the list of events (read as part of it)"
 NOT_CLOSED = "lists of events that are not closed"
@@ -31,6 +33,7 @@ HEADLESS = "events outside of any list (read all the same)"
 MORE = "documents after the first in one file"
 HEAD = "parts of a file beside its events that could not be read"
 BRACES = "closing braces too many"
+RENAMED = "lists of events under another name than traceEvents"
 HOLES = "stretches of control bytes between events"
 
 
@@ -162,11 +165,14 @@ class Document:
             self._resume()
             return
         window.at += 1
-        if self._next() == b"[" and key == "traceEvents":
+        is_list = self._next() == b"["
+        begin = window.offset(window.at)
+        if is_list and (key == "traceEvents" or self._begins_event()):
+            if key != "traceEvents":
+                self._quality.count(RENAMED, 1, (begin,))
             window.at += 1
             self._begin(True)
             return
-        begin = window.offset(window.at)
         value = self._value()
         if value is msgspec.UNSET:
             self._quality.count(HEAD, 1, (begin,))
@@ -220,10 +226,13 @@ class Document:
                 return b""
 
     def _begins_event(self) -> bool:
-        """Whether the object that begins here is an event, and no document."""
+        """Whether the object that begins here, or behind a bracket, is an event, no document."""
         self._window.fill(LIMIT)
         data, limit = self._window.data, self._window.at + LIMIT
-        at = self._window.at
+        first = _FIRST.match(data, self._window.at, limit)
+        if first is None:
+            return False
+        at = first.end() - 1
         while True:
             key = BEGINNING.match(data, at + 1, limit)
             if key is None or key[1] == b"traceEvents":
@@ -324,7 +333,7 @@ class Document:
                 self._commas, self._some = 0, True
                 return found
             self._resume()
-        elif not self._other_value():
+        elif (first == b"[" and self._begins_event()) or not self._other_value():
             if first == b"[":
                 self._quality.count(NESTED, 1, (place,))
                 window.at += 1

@@ -30,7 +30,8 @@ class Typed(Generic[T]):
         self._one = msgspec.json.Decoder(kind)
 
     def read(self, text: bytes, offset: int) -> list[T] | None:
-        """All of a list; None where the text is not JSON. `offset` is its place in the file."""
+        """All of a list; None where the text is not JSON, or holds a list, which may be one of
+        events. `offset` is its place in the file."""
         for decoder in (self._strict, self._lax):
             try:
                 found: list[T] = decoder.decode(text)
@@ -44,7 +45,7 @@ class Typed(Generic[T]):
         except _BROKEN:
             return None
 
-    def _each(self, pieces: list[msgspec.Raw], text: bytes, offset: int) -> list[T]:
+    def _each(self, pieces: list[msgspec.Raw], text: bytes, offset: int) -> list[T] | None:
         events: list[T] = []
         told: list[tuple[str, int, int]] = []
         place = 0
@@ -61,6 +62,8 @@ class Typed(Generic[T]):
             if isinstance(fields, dict):
                 event, odd = fitted(fields, self._kind)
                 events.append(event)
+            elif isinstance(fields, list):
+                return None
             else:
                 odd = 0
                 told.append((NO_EVENT, 1, offset + place))
