@@ -58,6 +58,17 @@ class Calls:
             if scope.late:
                 self._end_late(flags)
 
+    def guarded(self, moment: Callable[[Any], None]) -> Callable[[Any], None]:
+        """The same without raising: a fault of ours is noted, and the program goes on."""
+
+        def quiet(context: Any) -> None:
+            try:
+                moment(context)
+            except Exception as error:
+                self.recorder.fault(HOST, error)
+
+        return quiet
+
     def _begin(
         self, op: Watched, phase: Phase, began: Callable[[Frame], None] | None
     ) -> Frame | None:

@@ -11,7 +11,7 @@ from typing import Any
 from opscope.hosts.torch.calls import Calls
 from opscope.hosts.torch.functions import Functions
 from opscope.hosts.torch.modes import tracing
-from opscope.hosts.torch.operators import Operators, Watched, definitions, is_torchs_own
+from opscope.hosts.torch.operators import HOST, Operators, Watched, definitions, is_torchs_own
 from opscope.record import scope, watch
 from opscope.record.patch import patched
 
@@ -56,9 +56,16 @@ class CustomOps:
 
         @wraps(function)
         def kernel(*args: Any, **kwargs: Any) -> Any:
-            if (watch.recorder is not recorder and not scope.late) or tracing():
+            try:
+                if (watch.recorder is not recorder and not scope.late) or tracing():
+                    phase = None
+                else:
+                    phase = functions.forward_phase(op)
+            except Exception as error:
+                recorder.fault(HOST, error)
+                phase = None
+            if phase is None:
                 return function(*args, **kwargs)
-            phase = functions.forward_phase(op)
             return calls.run(op, phase, function, args, kwargs, claim)
 
         return kernel

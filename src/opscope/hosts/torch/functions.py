@@ -90,12 +90,13 @@ class Functions:
                 inner = original
             if op is None or tracing():
                 return original(*args, **kwargs)
+            phase = self.forward_phase()
         except Exception as error:
             self.calls.recorder.fault("torch autograd.Function", error)
             return original(*args, **kwargs)
         if generated:  # only its context is of interest: the operator's own hook records the call
             return inner(*args, **kwargs)
-        return self.calls.run(op, self.forward_phase(), inner, args, kwargs, _await_forward)
+        return self.calls.run(op, phase, inner, args, kwargs, _await_forward)
 
     def _look(self, cls: Any) -> tuple[Watched | None, Any, bool]:
         """The operator of a class, the C function `apply` of a class that looks like it and tells
@@ -107,7 +108,7 @@ class Functions:
             brackets = Brackets(partial(self._await, op), partial(self._await, None), _nothing)
         else:
             brackets = Brackets(self._began, self._ended, self._context)
-        return op, _c_apply(self._base, stand_in(cls, brackets)), op.outside
+        return op, _c_apply(self._base, stand_in(cls, brackets, self.calls.guarded)), op.outside
 
     # --- moments of a forward ---------------------------------------------------------------------
 

@@ -22,28 +22,30 @@ class Brackets:
     context: Moment
 
 
-def stand_in(cls: Any, brackets: Brackets) -> Any:
+def stand_in(cls: Any, brackets: Brackets, guarded: Callable[[Moment], Moment]) -> Any:
     """A class for torch's C code to call in the place of `cls`.
 
     Patching `cls.forward` would be seen by the program and by its compiler. The C function `apply`
     takes three things from the class it is given: its name, the class of its nodes, and the user's
-    functions. So it is given a class that has just these, and that nobody else ever sees.
+    functions. So it is given a class that has just these, and that nobody else ever sees. `guarded`
+    makes a moment that never raises.
     """
     function = sys.modules["torch.autograd.function"]
+    began, ended, context_made = map(guarded, (brackets.began, brackets.ended, brackets.context))
 
     def forward(*args: Any, **kwargs: Any) -> Any:
-        brackets.began(None if own_context or not args else args[0])
+        began(None if own_context or not args else args[0])
         try:
             return cls.forward(*args, **kwargs)
         finally:
-            brackets.ended(None)
+            ended(None)
 
     def setup_context(context: Any, *args: Any, **kwargs: Any) -> Any:
-        brackets.context(context)
+        context_made(context)
         try:
             return cls.setup_context(context, *args, **kwargs)
         finally:
-            brackets.ended(None)
+            ended(None)
 
     own_context = cls.setup_context is not function._SingleLevelFunction.setup_context
     body: dict[str, Any] = {
