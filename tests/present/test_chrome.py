@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 from hypothesis import given, settings
@@ -10,6 +11,7 @@ from tests.builders import Line, op, session, span
 from tests.present.trace import Event, check, slices
 
 from opscope.model import Flag, Kind, Lane, LinkKind, Phase, Process
+from opscope.present import write_chrome
 
 
 def shown(found: list[Event]) -> list[tuple[str, int, int, int]]:
@@ -166,6 +168,33 @@ def test_an_arrow_that_nothing_holds_is_not_drawn() -> None:
     assert arrows(check(session([span(1, "A", Kind.CALL, 0, 100), late]))) == []
 
 
+def test_texts_are_utf_8_since_viewers_show_escapes_as_they_stand() -> None:
+    file = io.StringIO()
+    command = ("naïve.py",)
+    lines = [span(1, "A 漢 🦀", Kind.CALL, 0, 9), span(2, "\ud800", Kind.OP, 20, 30)]
+    made = session(lines, processes=[Process(pid=5, command=command)])
+    write_chrome(made, file)
+    text = file.getvalue()
+    assert text.count("\\u") == text.count('"\\\\ud800"') == 1
+    assert all(shown in text for shown in ("A 漢 🦀::pure_python", "naïve.py"))
+
+
+def test_no_thread_is_without_a_name() -> None:
+    lanes = [Lane("main"), Lane(""), Lane("", "stream")]
+    found = check(session([], lanes=lanes))
+    args = [e["args"] for e in found if e["name"] == "thread_name"]
+    assert [entry["name"] for entry in args] == ["main", "thread 2", "stream 3"]
+    assert [entry["lane"] for entry in args] == ["main", "", ""]
+
+
+def test_streams_come_after_threads() -> None:
+    lanes = [Lane("s", "stream"), Lane("main"), Lane("t", "stream", process=1), Lane("u")]
+    processes = [Process(pid=4), Process(pid=5)]
+    found = check(session([], lanes=lanes, processes=processes))
+    names = [(e["tid"], e["args"]["name"]) for e in found if e["name"] == "thread_name"]
+    assert names == [(1, "main"), (2, "u"), (3, "s"), (4, "t")]
+
+
 def test_processes_and_threads_are_dense_and_keep_their_real_numbers() -> None:
     lanes = [Lane("a", thread=2**63), Lane("b", process=1, thread=7), Lane("c", process=0)]
     lines = [span(1, "x", Kind.OP, 0, 1, lane="a"), span(2, "y", Kind.OP, 0, 1, lane="b")]
@@ -177,6 +206,15 @@ def test_processes_and_threads_are_dense_and_keep_their_real_numbers() -> None:
     assert threads == [(1, 1, "a"), (1, 2, "c"), (2, 3, "b")]
     real = [args["thread"] for name, _, _, args in meta if name == "thread_name"]
     assert real == [2**63, 0, 7]
+
+
+def test_a_program_on_the_command_line_makes_one_short_line() -> None:
+    program = "import a\n" * 30
+    found = check(session([], processes=[Process(pid=5, command=("python", "-c", program))]))
+    (name,) = [e["args"]["name"] for e in found if e["name"] == "process_name"]
+    assert name.startswith("python -c import a import a ")
+    assert name.endswith("… (5)")
+    assert len(name) == 104
 
 
 def test_nothing_recorded_is_a_trace_too() -> None:

@@ -226,6 +226,31 @@ def test_one_call_may_have_many_arrows() -> None:
     assert len(check(session(lines)).flows) == 398
 
 
+def test_arrows_leave_the_own_time_in_which_something_was_started() -> None:
+    more: dict[str, Any] = {"owner": 1, "lane": "w", "submitted_lane": "main"}
+    lines = [
+        span(1, "A", Kind.CALL, 0, 1000, phase=Phase.FORWARD),
+        span(2, "zone", Kind.RANGE, 100, 300),
+        span(3, "x", Kind.OP, 400, 500, owner=1),
+        span(4, "in", Kind.OP, 950, 960, submitted_ns=50, **more),
+        span(5, "zone", Kind.OP, 970, 980, submitted_ns=150, **more),
+        span(6, "x", Kind.OP, 990, 995, submitted_ns=450, **more),
+        span(7, "edge", Kind.OP, 996, 999, submitted_ns=500, **more),
+        span(8, "A", Kind.CALL, 2000, 2100, phase=Phase.BACKWARD),
+    ]
+    flows = check(session(lines, links=[(LinkKind.BACKWARD, 8, 1)])).flows.values()
+    assert sorted(
+        (target["slice"]["name"], source["slice"]["name"], source["slice"]["ts"])
+        for source, target in flows
+    ) == [
+        ("A::edge", "A::pure_python", 500),
+        ("A::in", "A::pure_python", 0),
+        ("A::x", "A::x", 400),
+        ("A::zone", "A::pure_python", 100),
+        ("_backward_A", "A", 0),
+    ]
+
+
 def test_portions_join(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = written(session(LINES, links=LINKS))
     for size in (1, 3):

@@ -10,7 +10,7 @@ from tests.builders import op, session, span
 
 from opscope.model import Flag, Kind, Lane, Phase, Process, Session, Sight
 from opscope.present import print_report, render_summary
-from opscope.present.units import unit_for
+from opscope.present.units import moment_unit, unit_for
 
 MS = 1_000_000
 
@@ -35,13 +35,15 @@ def test_a_table() -> None:
     assert render_summary(made(), width=80) == (
         "2 custom operators, 2 calls, 4 spans in 4.00 ms\n"
         "\n"
-        "operator  phase    calls  total  mean  python  sub-ops  elsewhere   wait\n"
-        "                             ms    ms      ms       ms         ms     ms\n"
-        "────────────────────────────────────────────────────────────────────────\n"
-        "Outer     forward      1   4.00  4.00    2.00     2.00          0  <0.01\n"
-        "  Inner   forward      1   1.00  1.00    1.00        0          0      0\n"
+        "operator phase   calls total mean python sub-ops elsewhere  wait  p50\n"
+        "                          ms   ms     ms      ms        ms    ms   ms\n"
+        "────────────────────────────────────────────────────────────────────────────────\n"
+        "Outer    forward     1  4.00 4.00   2.00    2.00         0 <0.01 4.00  ████▓▓▓▓▓\n"
+        "└ Inner  forward     1  1.00 1.00   1.00       0         0     0 1.00  █████████\n"
         "\n"
-        "left out at this width: p50, p95, max, subs\n"
+        "largest total first, the phases of an operator together\n"
+        "bar:  █ python  ▓ sub-ops  ░ wait\n"
+        "left out at this width: p95, max, subs\n"
         "not measured: queue\n"
     )
 
@@ -59,14 +61,14 @@ def test_wide_tables_have_bars_with_a_legend() -> None:
     row = next(line for line in text.splitlines() if line.startswith("Outer"))
     bar = row.split()[-1]
     assert (bar.count("█"), bar.count("▓")) == (len(bar) // 2, len(bar) // 2)
-    assert "bar:  █ own  ▓ sub-ops  ░ wait" in text
+    assert "bar:  █ python  ▓ sub-ops  ░ wait" in text
 
 
 def test_not_measured_is_a_dash_and_nothing_is_zero() -> None:
     blind = session([span(1, "A", Kind.CALL, 0, MS)], sight=[])
-    text = render_summary(blind, width=80)
+    text = render_summary(blind, width=120)
     assert cells(text, "A")[:6] == ["1", "1.00", "1.00", "-", "0", "0"]
-    assert "not measured: device, queue" in text
+    assert "not measured: python, device, wait, queue" in text
 
 
 def test_a_rare_column_is_there_where_it_has_something() -> None:
@@ -155,3 +157,26 @@ def test_lanes_are_told_apart_from_operators() -> None:
 )
 def test_units(largest: int, value: int | None, text: str) -> None:
     assert unit_for([largest, value]).show(value) == text
+
+
+def test_one_large_value_does_not_make_all_others_nearly_nothing() -> None:
+    unit = unit_for([5_300_000, 3_400, 2_700, 8_000, None, 0])
+    assert (unit.name, unit.show(5_300_000), unit.show(3_400)) == ("us", "5,300.0", "3.4")
+    assert unit_for([53_000_000, 3_400, 2_700, 8_000]).name == "ms"  # five digits say less
+    assert unit_for([1_080_000_000, 440_000_000, 3_000_000, 2_000_000]).name == "ms"
+    assert unit_for([8_210_000, 4_250_000, 160_000, 28_000]).name == "ms"
+    mixed = [96_100_000, 18_000_000, 5_000_000, 33_000]
+    assert [unit_for(mixed, fine=fine).show(33_000) for fine in (False, True)] == ["<0.1", "0.03"]
+
+
+@pytest.mark.parametrize(
+    ("moments", "unit", "texts"),
+    [
+        ([2_543_470_000, 2_543_480_000, None], "ms", ["2,543.47", "2,543.48", "-"]),
+        ([0, 1_500], "us", ["0", "1.5"]),
+        ([999], "ns", ["999"]),
+    ],
+)
+def test_moments_can_be_told_apart(moments: list[int], unit: str, texts: list[str]) -> None:
+    chosen = moment_unit(moments)
+    assert (chosen.name, [chosen.show(moment) for moment in moments]) == (unit, texts)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from opscope.analyse.basis import basis
-from opscope.analyse.rows import PHASE_WORDS, TIME_KEYS, Timed, single, time_columns
+from opscope.analyse.rows import PHASE_WORDS, TIME_KEYS, Timed, single, sub_counts, time_columns
 from opscope.model import LinkKind, Session, flag_names
 
 
@@ -32,7 +32,7 @@ class CallRow(Timed):
     process: int
     lane: str
     start_ns: int
-    subs: int
+    subs: int | None
     flags: tuple[str, ...]
 
 
@@ -43,7 +43,8 @@ def calls(session: Session) -> tuple[CallRow, ...]:
     rows = attribution.calls
     order = np.lexsort((spans["id"][rows], spans["start_ns"][rows]))
     rows = rows[order]
-    times = single({key: column[order] for key, column in time_columns(attribution).items()})
+    columns = time_columns(attribution) | {"subs": sub_counts(attribution)}
+    times = single({key: column[order] for key, column in columns.items()})
     above = attribution.owner[rows]
     parents = np.where(above >= 0, spans["id"][above], 0).tolist()
     joined = session.links[session.links["kind"] == LinkKind.BACKWARD]
@@ -52,7 +53,7 @@ def calls(session: Session) -> tuple[CallRow, ...]:
     words = {flags: tuple(flag_names(flags)) for flags in set(attribution.flags.tolist())}
     begun = (spans["start_ns"][rows] - session.start_ns).tolist()
     answers = []
-    for index, (call, path, phase, lane, parent, start_ns, subs, flags) in enumerate(
+    for index, (call, path, phase, lane, parent, start_ns, flags) in enumerate(
         zip(
             spans["id"][rows].tolist(),
             base.path[rows].tolist(),
@@ -60,7 +61,6 @@ def calls(session: Session) -> tuple[CallRow, ...]:
             spans["lane"][rows].tolist(),
             parents,
             begun,
-            attribution.beside.subs[order].tolist(),
             attribution.flags[order].tolist(),
             strict=True,
         )
@@ -77,7 +77,6 @@ def calls(session: Session) -> tuple[CallRow, ...]:
                 process=process[lane],
                 lane=session.lanes[lane].name,
                 start_ns=start_ns,
-                subs=subs,
                 flags=words[flags],
                 **times[index],
             )

@@ -39,6 +39,17 @@ BESIDE_KEYS = (
 )
 TIME_KEYS = PART_KEYS + BESIDE_KEYS
 
+#: What a host cannot see, in a word of its `Sight.misses`, and the columns it leaves unmeasured.
+_UNSEEN = {
+    "sub-operators": ("sub_ns",),
+    "dispatch": ("dispatch_ns",),
+    "dispatch of custom_op and backward": ("dispatch_ns",),
+    "tasks": ("elsewhere_ns", "elsewhere_union_ns", "elsewhere_python_ns"),
+    "other threads": ("elsewhere_python_ns",),
+}
+#: Formats of files that hold the operators of a host of another name.
+_HOST_OF = {"kineto": "torch", "xplane": "jax"}
+
 KIND_WORDS = {int(kind): kind.name.lower() for kind in Kind}
 PHASE_WORDS = {int(phase): phase.name.lower() for phase in Phase}
 
@@ -69,17 +80,28 @@ def time_columns(attribution: Attribution) -> dict[str, Ints]:
     """The columns of `TIME_KEYS`, one entry for each call of the session; -1: not measured."""
     parts, place, beside = attribution.parts, attribution.place, attribution.beside
     columns = {key: getattr(parts, key.removesuffix("_ns"))[place] for key in PART_KEYS}
-    columns["sub_ns"] = np.where(_unseen(attribution), UNKNOWN, columns["sub_ns"])
-    return columns | {key: getattr(beside, key.removesuffix("_ns")) for key in BESIDE_KEYS}
+    columns |= {key: getattr(beside, key.removesuffix("_ns")) for key in BESIDE_KEYS}
+    for word, keys in _UNSEEN.items():
+        blind = _blind(attribution, word)
+        for key in keys if blind.any() else ():
+            columns[key] = np.where(blind & (columns[key] == 0), UNKNOWN, columns[key])
+    return columns
 
 
-def _unseen(attribution: Attribution) -> NDArray[np.bool_]:
-    """Calls without sub-operators whose host says that it could not see any."""
+def sub_counts(attribution: Attribution) -> Ints:
+    """How many sub-operators each call owns itself; -1: not measured."""
+    count = attribution.beside.subs
+    return np.where(_blind(attribution, "sub-operators") & (count == 0), UNKNOWN, count)
+
+
+def _blind(attribution: Attribution, word: str) -> NDArray[np.bool_]:
+    """Calls whose host, or the file they were read from, says that it could not see that."""
     session = attribution.session
-    blind = {sight.host for sight in session.sight if "sub-operators" in sight.misses}
-    names = [n for n, op in zip(session.op_names, session.ops, strict=True) if op.host in blind]
-    none: NDArray[np.bool_] = attribution.parts.sub[attribution.place] == 0
-    return none & np.isin(session.spans["name"][attribution.calls], names)
+    hosts = {
+        _HOST_OF.get(sight.host, sight.host) for sight in session.sight if word in sight.misses
+    }
+    names = [n for n, op in zip(session.op_names, session.ops, strict=True) if op.host in hosts]
+    return np.isin(session.spans["name"][attribution.calls], names)
 
 
 def add_up(columns: Mapping[str, Ints], group: Ints, count: int) -> list[dict[str, Any]]:

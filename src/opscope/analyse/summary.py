@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opscope.analyse.basis import basis
-from opscope.analyse.rows import PHASE_WORDS, TIME_KEYS, Timed, add_up, time_columns
+from opscope.analyse.rows import PHASE_WORDS, TIME_KEYS, Timed, add_up, sub_counts, time_columns
 from opscope.analyse.stats import spread
-from opscope.attribution.totals import totals
 from opscope.model import Flag, Session
 
 Ints = NDArray[np.int64]
@@ -38,7 +37,7 @@ class OpRow(Timed):
     path: tuple[str, ...]  #: names on show, the outermost first, its own last
     phase: str
     calls: int
-    subs: int
+    subs: int | None
     failed: int
     incomplete: int
     estimated: int
@@ -74,11 +73,10 @@ def _rows(session: Session) -> tuple[OpRow, ...]:
     columns = time_columns(attribution)
     wall = columns["wall_ns"]
     ended = (attribution.flags & Flag.INCOMPLETE) == 0
-    times = add_up(columns, group, count)
+    times = add_up(columns | {"subs": sub_counts(attribution)}, group, count)
     spreads = spread(group[ended], wall[ended], count)
     first = _first(group[ended], spans["start_ns"][calls][ended], wall[ended])
     number = np.bincount(group, minlength=count).tolist()
-    subs = totals(group, attribution.beside.subs, count).tolist()
     flagged = {
         flag: np.bincount(group[(attribution.flags & flag) != 0], minlength=count).tolist()
         for flag in Flag
@@ -93,7 +91,6 @@ def _rows(session: Session) -> tuple[OpRow, ...]:
             path=base.shown[node],
             phase=PHASE_WORDS[paths.phase[node]],
             calls=number[node],
-            subs=subs[node],
             failed=flagged[Flag.FAILED][node],
             incomplete=flagged[Flag.INCOMPLETE][node],
             estimated=flagged[Flag.ESTIMATED][node],

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import platform
 import shlex
+import shutil
+import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 
 import click
@@ -13,6 +16,9 @@ from opscope.cli.files import load
 from opscope.model import Kind, Process, Session, Sight
 from opscope.present.text import visible
 from opscope.present.units import show_time
+
+#: The first column, and how much the second one has at least.
+_MARGIN, _LEAST = 15, 20
 
 
 @click.command(short_help="Say what is in files, or what can be seen here.")
@@ -32,18 +38,29 @@ def info(files: tuple[str, ...]) -> None:
 
 
 def _say(facts: Iterator[tuple[str, str]]) -> None:
+    """Fits the terminal; a file or a pipe gets each fact on one line."""
+    room = shutil.get_terminal_size().columns - _MARGIN if sys.stdout.isatty() else 0
     for word, text in facts:
-        click.echo(f"  {word:<12} {visible(text)}".rstrip())
+        text = visible(text)
+        lines = textwrap.wrap(text, max(room, _LEAST), break_on_hyphens=False) if room else [text]
+        for line in lines or [""]:
+            click.echo(f"  {word:<{_MARGIN - 3}} {line}".rstrip())
+            word = ""
 
 
 def _about_here(sights: Sequence[Sight]) -> Iterator[tuple[str, str]]:
     yield "opscope", __version__
     yield "Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"
     for sight in sights:
-        seen = ", ".join(sight.sees) or "nothing"
-        yield sight.host, f"{sight.version}  sees {seen}".strip()
-        for what, why in sight.misses.items():
-            yield "", f"not {what}: {why}"
+        yield from _about_sight(sight, "sees")
+
+
+def _about_sight(sight: Sight, verb: str) -> Iterator[tuple[str, str]]:
+    if sight.sees or sight.version:
+        yield sight.host, f"{sight.version}  {verb} {', '.join(sight.sees) or 'nothing'}".strip()
+    for number, (what, why) in enumerate(sight.misses.items()):
+        word = "" if number or sight.sees or sight.version else sight.host
+        yield word, f"not {what}: {why}"
 
 
 def _about_file(session: Session) -> Iterator[tuple[str, str]]:
@@ -67,22 +84,21 @@ def _about_file(session: Session) -> Iterator[tuple[str, str]]:
     for process in session.processes:
         yield from _about_process(process)
     for sight in session.sight:
-        yield sight.host, f"{sight.version}  saw {', '.join(sight.sees) or 'nothing'}".strip()
-        for what, why in sight.misses.items():
-            yield "", f"not {what}: {why}"
+        yield from _about_sight(sight, "saw")
 
 
 def _about_process(process: Process) -> Iterator[tuple[str, str]]:
     command = shlex.join(process.command)
-    yield "process", f"{process.pid}  {command}".rstrip()
+    if process.pid or command:
+        yield "process", f"{process.pid}  {command}".rstrip()
     if process.versions:
         yield "", ", ".join(f"{name} {version}" for name, version in process.versions.items())
     if process.damage:
         yield "damage", process.damage
     for hook in process.broken:
         yield "", f"the hook {hook} failed and was switched off"
-    for note in process.notes:
-        yield "", note
+    for number, note in enumerate(process.notes):
+        yield "" if number else "note", note
 
 
 def _whole(processes: Sequence[Process]) -> str:

@@ -10,8 +10,17 @@ from rich.console import Console
 
 from opscope.analyse import quality, select
 from opscope.cli.files import CUSTOM, FILES, load
-from opscope.present import REPORTS, print_quality, print_report, report_rows, write_rows
+from opscope.present import (
+    REPORTS,
+    print_quality,
+    print_report,
+    report_rows,
+    write_rows,
+)
 from opscope.present.table import WIDTH
+
+#: Of what there may be thousands, a terminal gets so many rows where nobody says how many.
+_MANY, _SCREENFUL = ("call", "sub"), 40
 
 
 @click.command(short_help="Print what was recorded.")
@@ -69,13 +78,14 @@ def report(
             print_quality(session, _console(width))
         return
     rows = report_rows(session, by)
-    chosen = select(
-        rows, REPORTS[by].keys, sort=sort, limit=limit, include=include, exclude=exclude
-    )
+    if limit is None and by in _MANY and not as_json and sys.stdout.isatty():
+        limit = _SCREENFUL
+    found = select(rows, REPORTS[by].keys, sort=sort, include=include, exclude=exclude)
+    chosen = found[:limit]
     if as_json:
         write_rows(chosen, sys.stdout)
     else:
-        print_report(session, _console(width), by=by, rows=chosen)
+        print_report(session, _console(width), by=by, rows=chosen, of=len(found), sort=sort)
 
 
 def _console(width: int | None) -> Console:

@@ -93,6 +93,7 @@ def read(stream: BinaryIO, builder: Builder) -> Session:
         misses={
             "cpu": "the file holds no CPU time: what an operator did itself is untracked",
             "device": "the file does not say what is device work",
+            "dispatch": "the file does not tell an operator's function from the wrapper around it",
             "tasks": "the file does not say which call handed work to another thread",
         },
         version=_version(document.other),

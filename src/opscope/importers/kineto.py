@@ -94,6 +94,7 @@ def read(stream: BinaryIO, builder: Builder, head: bytes = b"") -> Session:
         sees=("calls", "sub-operators", "ranges", "backward", "device"),
         misses={
             "cpu": "the file holds no CPU time: what an operator did itself is untracked",
+            "dispatch": "the file does not tell an operator's function from the wrapper around it",
             "tasks": "the file does not say which call handed work to another thread",
         },
         version=_version(document.other),

@@ -33,6 +33,7 @@ _MISSES = {
     "other threads": "what a call ran on threads of its own has no prefix",
     "backward": "the file does not say which forward call a backward call belongs to, nor whether "
     "`_backward_X` is the backward function of `X` or an operator of that name",
+    "dispatch": "the file does not tell an operator's function from the wrapper around it",
     "submission": "the file does not say when an operator was pushed",
     "device": "operators on a device are timed on the thread that serves it",
 }

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from bisect import bisect_right
-from collections.abc import Iterator
-from itertools import pairwise
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,97 +10,84 @@ from numpy.typing import NDArray
 from opscope.analyse import all_links
 from opscope.analyse.basis import basis
 from opscope.model import LinkKind, Rows, Session
-from opscope.present.threads import Threads, microseconds
 
-_WORDS = {int(kind): kind.name.lower() for kind in LinkKind}
+Ints = NDArray[np.int64]
 
 
-def arrows(session: Session, where: Threads) -> Iterator[str]:
-    """Two events for each link that can be drawn: `s` in a slice, `f` at the start of its target.
+@dataclass(frozen=True, slots=True, eq=False)
+class Arrows:
+    """One entry an arrow: its kind, the rows of the spans it joins, and when it leaves the first.
 
-    Pushes are drawn where the lanes differ. A backward call is drawn from the forward call to it.
-    Not drawn: links to spans the session lacks, and those that would point back in time.
+    Moments are those of the session's clock. An arrow ends where its target starts.
     """
+
+    kind: Ints
+    source: Ints
+    target: Ints
+    moment_ns: Ints
+
+
+def arrows(session: Session) -> Arrows:
+    """The links that can be drawn. Pushes are, where the lanes differ; a backward call is drawn
+    from the forward call to it. A push or spawn whose moment is known leaves the innermost span at
+    that moment. Not drawn: links to spans the session lacks, and those that would point back in
+    time.
+    """
+    spans, links = session.spans, all_links(session)
+    by_id: Ints = np.argsort(spans["id"], kind="stable")
+    source, target = (_rows(spans, by_id, links[end]) for end in ("source", "target"))
+    back = links["kind"] == LinkKind.BACKWARD
+    source, target = np.where(back, target, source), np.where(back, source, target)
+    known = np.flatnonzero((source >= 0) & (target >= 0))
+    kind, source, target = links["kind"][known], source[known], target[known]
+    row, moment = _leave(session, kind, source, target)
+    drawn = row >= 0
+    return Arrows(kind[drawn], row[drawn], target[drawn], moment[drawn])
+
+
+def _leave(session: Session, kind: Ints, source: Ints, target: Ints) -> tuple[Ints, Ints]:
+    """(row of the span, moment) that each arrow leaves; row -1 where it is not to be drawn."""
     spans = session.spans
-    order: NDArray[np.int64] = np.argsort(spans["id"], kind="stable")
-    links = all_links(session)
-    sources, targets = (_rows(spans, order, links[end]) for end in ("source", "target"))
-    inside = Inside(session)
-    number, zero = 0, session.start_ns
-    for kind, source, target in zip(
-        links["kind"].tolist(), sources.tolist(), targets.tolist(), strict=True
-    ):
-        if source < 0 or target < 0:
+    start, submitted = spans["start_ns"][target], spans["submitted_ns"][target]
+    pushed = kind == LinkKind.PUSH
+    caused = pushed | (kind == LinkKind.SPAWN)
+    told = caused & (submitted > 0)
+    lane = np.where(told, spans["submitted_lane"][target], spans["lane"][source])
+    first, last = spans["start_ns"][source], spans["end_ns"][source]
+    moment = np.where(caused, np.maximum(np.minimum(start, last), first), first)
+    moment = np.where(told, submitted, moment)
+    row = source.copy()
+    row[told] = innermost(session, lane[told], moment[told])
+    here = pushed & (lane == spans["lane"][target])
+    return np.where(here | (np.where(told, submitted, first) > start), -1, row), moment
+
+
+def innermost(session: Session, lane: Ints, moment_ns: Ints) -> Ints:
+    """For each moment the row of the innermost span of that lane with start <= moment < end, else
+    of one that ends just then, else -1."""
+    spans, nesting = session.spans, basis(session).attribution.nesting
+    order = np.lexsort((nesting.depth, -spans["end_ns"], spans["start_ns"], spans["lane"]))
+    starts = spans["start_ns"][order]
+    edges = np.searchsorted(spans["lane"][order], np.arange(len(session.lanes) + 1))
+    row = np.full(len(lane), -1, np.int64)
+    asked = np.argsort(lane, kind="stable")
+    for number in np.unique(lane).tolist():
+        if not 0 <= number < len(session.lanes):
             continue
-        if kind == LinkKind.BACKWARD:
-            source, target = target, source
-        begin = _begin(spans, inside, kind, source, target)
-        if begin is None:
-            continue
-        row, moment = begin
-        number += 1
-        head = f'"id": {number}, "name": {json.dumps(_WORDS.get(kind, "link"))}, "cat": "flow"'
-        for phase, at, time in (
-            ('"s"', row, moment),
-            ('"f", "bp": "e"', target, int(spans["start_ns"][target])),
-        ):
-            place = where.every[int(where.of_span[at])]
-            yield (
-                f'{{"ph": {phase}, {head}, "pid": {place.pid}, "tid": {place.tid}, '
-                f'"ts": {microseconds(time - zero)}}}'
-            )
-
-
-def _begin(
-    spans: Rows, inside: Inside, kind: int, source: int, target: int
-) -> tuple[int, int] | None:
-    """(row of the slice, moment) an arrow begins at; None: not to be drawn."""
-    start = int(spans["start_ns"][target])
-    moment = int(spans["submitted_ns"][target])
-    if kind in (LinkKind.PUSH, LinkKind.SPAWN) and moment > 0:
-        lane = int(spans["submitted_lane"][target])
-        if kind == LinkKind.PUSH and lane == spans["lane"][target]:
-            return None
-        row = inside.at(lane, moment)
-        if row is None or moment > start:
-            return None
-        return row, moment
-    first, last = int(spans["start_ns"][source]), int(spans["end_ns"][source])
-    if kind == LinkKind.PUSH and spans["lane"][source] == spans["lane"][target]:
-        return None
-    if first > start:
-        return None
-    if kind in (LinkKind.PUSH, LinkKind.SPAWN):
-        return source, max(min(start, last), first)
-    return source, first
-
-
-class Inside:
-    """Finds the innermost span of a lane at a moment."""
-
-    def __init__(self, session: Session) -> None:
-        spans, nesting = session.spans, basis(session).attribution.nesting
-        order = np.lexsort((nesting.depth, -spans["end_ns"], spans["start_ns"], spans["lane"]))
-        edges = np.searchsorted(spans["lane"][order], np.arange(len(session.lanes) + 1))
-        self._rows = [order[a:b] for a, b in pairwise(edges.tolist())]
-        self._starts = [spans["start_ns"][rows].tolist() for rows in self._rows]
-        self._end = spans["end_ns"].tolist()
-        self._parent = nesting.parent.tolist()
-
-    def at(self, lane: int, moment_ns: int) -> int | None:
-        """The row of a span with start <= moment < end, else one that ends just then, else None."""
-        if not 0 <= lane < len(self._rows):
-            return None
-        place = bisect_right(self._starts[lane], moment_ns) - 1
-        touching = None
-        row = int(self._rows[lane][place]) if place >= 0 else -1
-        while row >= 0:
-            if self._end[row] > moment_ns:
-                return row
-            if self._end[row] == moment_ns and touching is None:
-                touching = row
-            row = self._parent[row]
-        return touching
+        among = asked[slice(*np.searchsorted(lane[asked], (number, number + 1)).tolist())]
+        low, high = edges[number : number + 2].tolist()
+        place = low + np.searchsorted(starts[low:high], moment_ns[among], "right") - 1
+        row[among[place >= low]] = order[place[place >= low]]
+    found = np.full(len(lane), -1, np.int64)
+    left = np.flatnonzero(row >= 0)
+    while len(left):
+        here, end = row[left], spans["end_ns"][row[left]]
+        inside = end > moment_ns[left]
+        touching = (end == moment_ns[left]) & (found[left] < 0)
+        found[left[inside | touching]] = here[inside | touching]
+        row[left] = nesting.parent[here]
+        left = left[~inside & (row[left] >= 0)]
+    return found
 
 
 def _rows(spans: Rows, order: NDArray[np.int64], ids: Rows) -> Rows:

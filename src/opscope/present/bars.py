@@ -34,7 +34,10 @@ def bar(row: Any, cells: int, *, ascii_only: bool) -> Text:
 def legend(rows: Any, *, ascii_only: bool) -> Text:
     """The characters of the bars, with words, as far as the rows have them."""
     text = Text("bar:")
+    natively = any(row.native_ns for row in rows)
     for keys, words, char, plain, style in _STRETCHES:
+        if words == "own":
+            words = "python or native" if natively else "python"
         if any(_amount(row, keys) for row in rows):
             text.append("  ")
             text.append(plain if ascii_only else char, style=style)

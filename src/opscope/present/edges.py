@@ -2,40 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from opscope.analyse import Own, own_time
 from opscope.analyse.basis import basis
-from opscope.analyse.spans import all_flags
 from opscope.model import Session
-from opscope.present.slices import Slices
+from opscope.present.slices import Face, faces
 from opscope.present.threads import Threads
 
 Ints = NDArray[np.int64]
 
-#: Arguments that differ from slice to slice, so they stand in columns.
+#: Arguments that differ from slice to slice, so they stand in columns and not in a `Face`.
 EACH = ("id", "call", "owner", "python_ns", "wait_ns")
-
-
-@dataclass(frozen=True, slots=True)
-class Face:
-    """What many slices share: name, category, those arguments of Chrome's that are not `EACH`.
-
-    `path` is an index into the columns of `Basis`, -1 for none.
-    """
-
-    name: str
-    category: str
-    args: dict[str, Any]
-    path: int
-    kind: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,8 +26,8 @@ class Layout:
     """One entry a slice: spans by row, then the stretches of own time. Times count from the start.
 
     `ident` is the id of the span, of own time that of its call. `python_ns` and `wait_ns` are -1
-    where they are not shown. `order` is that of the Chrome trace, which no two slices of a thread
-    cross in.
+    where they are not shown. `order` is thread by thread, in order of time, outer ones first. `box`
+    is of own time only: the row of the span it lies in directly, the call or an annotation.
     """
 
     spans: int
@@ -52,6 +35,7 @@ class Layout:
     start_ns: Ints
     end_ns: Ints
     ident: Ints
+    box: Ints
     owner: Ints
     python_ns: Ints
     wait_ns: Ints
@@ -72,7 +56,7 @@ class Edges:
 
 
 def layout(session: Session, where: Threads) -> Layout:
-    """The slices that `Slices.events` writes."""
+    """All slices: one for each span, and those of own time."""
     spans, base, own = session.spans, basis(session), own_time(session)
     zero, count = session.start_ns, len(spans)
     start = np.concatenate((spans["start_ns"], own.start_ns)) - zero
@@ -82,18 +66,19 @@ def layout(session: Session, where: Threads) -> Layout:
     deepest = np.full(len(own.call), int(depth.max(initial=0)) + 1)
     told = own.sort == Own.OWN
     unknown = np.full(count, -1, np.int64)
-    of_span, of_own, faces = _faces(session, where, own.call, own.sort)
+    of_span, of_own, every = faces(session, own)
     return Layout(
         spans=count,
         thread=thread,
         start_ns=start,
         end_ns=end,
         ident=np.concatenate((spans["id"], spans["id"][own.call])),
+        box=own.box,
         owner=np.concatenate((spans["owner"], spans["id"][own.call])),
         python_ns=np.concatenate((unknown, np.where(told, own.python_ns, -1))),
         wait_ns=np.concatenate((unknown, np.where(told, own.wait_ns, -1))),
         face=np.concatenate((of_span, of_own)),
-        faces=faces,
+        faces=every,
         order=np.lexsort((np.concatenate((depth, deepest)), -end, start, thread)),
     )
 
@@ -129,40 +114,3 @@ def _sequence(start: Ints, end: Ints) -> tuple[Ints, NDArray[np.bool_]]:
         (rank + np.concatenate((tie_begin, tie_end)), np.concatenate((start, end))),
     )
     return order % count, order < count
-
-
-def _faces(
-    session: Session, where: Threads, call: Ints, sort: Ints
-) -> tuple[Ints, Ints, tuple[Face, ...]]:
-    """The face of each span and of each stretch of own time, and all faces."""
-    spans, base = session.spans, basis(session)
-    flags = np.array(all_flags(base), np.int64)
-    columns = [spans[key].astype(np.int64) for key in ("name", "kind", "phase")]
-    first, of_span = _distinct(*columns, base.path, flags)
-    rows = zip(*(c[first].tolist() for c in (*columns, base.path, flags)), strict=True)
-    slices, faces = Slices(session, where), []
-    for name, kind, phase, path, flag in rows:
-        faces.append(_face(slices._span(0, 0, name, kind, phase, path, flag), path))
-    first, of_own = _distinct(base.path[call], spans["phase"][call].astype(np.int64), sort)
-    for row, what in zip(call[first].tolist(), sort[first].tolist(), strict=True):
-        faces.append(_face(slices._own(row, what, 0, 0), int(base.path[row])))
-    return of_span, of_own + (len(faces) - len(first)), tuple(faces)
-
-
-def _face(body: str, path: int) -> Face:
-    event = json.loads(f"{{{body}}}")
-    args = {key: value for key, value in event["args"].items() if key not in EACH}
-    return Face(event["name"], event["cat"], args, path, args["kind"])
-
-
-def _distinct(*columns: Ints) -> tuple[Ints, Ints]:
-    """Where each combination of values is first, and which combination each row has."""
-    group = np.zeros(len(columns[0]), np.int64)
-    first = group[:0]
-    for column in columns:
-        low = column.min(initial=0)
-        width = int(column.max(initial=0) - low) + 1
-        _, first, group = np.unique(
-            group * width + (column - low), return_index=True, return_inverse=True
-        )
-    return first, group

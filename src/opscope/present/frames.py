@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from opscope.analyse import SPAN_KEYS, span_records
+from opscope.analyse import SPAN_KEYS
 from opscope.errors import UsageError
 from opscope.model import Session
+from opscope.present.records import LANE_KEYS, LOOK_KEYS, records
 
-#: Columns of whole numbers and of lists of texts; the rest are texts.
-_INTS = ("id", "owner", "parent", "process", "start_ns", "end_ns", "submitted_ns", "cpu_ns")
-_UNSIGNED = ("thread",)
+#: Columns of whole numbers that differ by lane only, and columns of lists of texts.
+_WHOLE = {"process": np.int64, "thread": np.uint64}
 _LISTS = ("path", "flags")
-
-_PORTION = 1 << 12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +71,7 @@ def to_pandas(session: Session) -> Any:
         import pandas as pd
     except ImportError as error:
         raise _missing("pandas") from error
-    found = {}
+    found: dict[str, Any] = {}
     for key, column in _columns(session).items():
         if isinstance(column, _Numbers):
             found[key] = pd.arrays.IntegerArray(column.values, column.missing)
@@ -93,41 +90,39 @@ def _missing(name: str) -> UsageError:
 
 
 def _columns(session: Session) -> dict[str, _Numbers | _Coded]:
-    """All columns; the records they come from are made some thousand at a time."""
-    records = span_records(session)
-    parts: dict[str, list[NDArray[Any]]] = {key: [] for key in SPAN_KEYS}
-    holes: dict[str, list[NDArray[np.bool_]]] = {key: [] for key in SPAN_KEYS}
-    coded: dict[str, dict[Any, int]] = {key: {None: -1} for key in SPAN_KEYS}
-    while rows := list(islice(records, _PORTION)):
-        for key in SPAN_KEYS:
-            values = [row[key] for row in rows]
-            if key in (*_INTS, *_UNSIGNED):
-                kind = np.int64 if key in _INTS else np.uint64
-                parts[key].append(np.array([value or 0 for value in values], kind))
-                holes[key].append(np.array([value is None for value in values], bool))
-                continue
-            known = coded[key]
-            if key in _LISTS:
-                values = list(map(tuple, values))
-            codes = [known.setdefault(value, len(known) - 1) for value in values]
-            parts[key].append(np.array(codes, np.int64))
-    found: dict[str, _Numbers | _Coded] = {}
+    """All columns, in the order of `SPAN_KEYS`."""
+    found = records(session)
+    sources = {
+        **{key: (found.look, found.looks) for key in LOOK_KEYS},
+        **{key: (found.lane, found.lanes) for key in LANE_KEYS},
+    }
+    made: dict[str, _Numbers | _Coded] = {}
     for key in SPAN_KEYS:
-        kind = np.uint64 if key in _UNSIGNED else np.int64
-        whole = np.concatenate([np.empty(0, kind), *parts[key]])
-        if key in (*_INTS, *_UNSIGNED):
-            found[key] = _Numbers(whole, np.concatenate([np.empty(0, bool), *holes[key]]))
+        if key in found.numbers:
+            values = np.array(found.numbers[key])
+            missing = found.missing.get(key)
+            missing = np.zeros(len(values), bool) if missing is None else missing
         else:
-            found[key] = _distinct(whole, list(coded[key])[1:])
-    return found
+            which, every = sources[key]
+            listed = [record[key] for record in every]
+            if key not in _WHOLE:
+                made[key] = _coded(listed, which)
+                continue
+            values = np.array([value or 0 for value in listed], _WHOLE[key])[which]
+            missing = np.array([value is None for value in listed], bool)[which]
+        values[missing] = 0
+        made[key] = _Numbers(values, missing)
+    return made
 
 
-def _distinct(codes: NDArray[np.int64], choices: list[Any]) -> _Coded:
+def _coded(values: list[Any], which: NDArray[Any]) -> _Coded:
     """Data frames keep texts as UTF-8, so lone surrogates become `\\ud800`, as do those texts that
-    looked like it: two choices may turn out to be one."""
+    looked like it: two values may turn out to be one."""
     known: dict[Any, int] = {}
-    place = [known.setdefault(_clean(choice), len(known)) for choice in choices]
-    return _Coded(np.array([*place, -1], np.int64)[codes], list(known))
+    place = [
+        -1 if value is None else known.setdefault(_clean(value), len(known)) for value in values
+    ]
+    return _Coded(np.array(place, np.int64)[which], list(known))
 
 
 def _clean(value: Any) -> Any:

@@ -6,8 +6,11 @@ import json
 from collections.abc import Iterable
 from typing import Any, TextIO
 
-from opscope.analyse import link_records, span_records
+from opscope.analyse import link_records
 from opscope.model import Session
+from opscope.present.records import LOOK_KEYS, portions, records
+
+_encoded = json.JSONEncoder(allow_nan=False).encode
 
 
 def as_json(row: Any) -> dict[str, Any]:
@@ -23,7 +26,24 @@ def write_rows(rows: Iterable[Any], file: TextIO) -> None:
 
 def write_spans(session: Session, file: TextIO) -> None:
     """Every span, with `analyse.SPAN_KEYS`; times in nanoseconds from the session's start."""
-    _write(span_records(session), file)
+
+    def among(record: dict[str, Any]) -> str:
+        return _encoded({key: record[key] for key in LOOK_KEYS if key != "flags"})[1:-1]
+
+    def flags(record: dict[str, Any]) -> str:
+        return _encoded({"flags": record["flags"]})[1:]
+
+    def lane(record: dict[str, Any]) -> str:
+        return _encoded(record)[1:-1]
+
+    for rows in portions(records(session), "null", among, flags, lane):
+        lines = [
+            f'{{"id": {ident}, "owner": {owner}, "parent": {parent}, {look}, {place}, '
+            f'"start_ns": {start}, "end_ns": {end}, "submitted_ns": {submitted}, '
+            f'"cpu_ns": {cpu}, {last}\n'
+            for ident, owner, parent, look, place, start, end, submitted, cpu, last in rows
+        ]
+        file.write("".join(lines))
 
 
 def write_links(session: Session, file: TextIO) -> None:
@@ -31,7 +51,6 @@ def write_links(session: Session, file: TextIO) -> None:
     _write(link_records(session), file)
 
 
-def _write(records: Iterable[dict[str, Any]], file: TextIO) -> None:
-    encode = json.JSONEncoder(allow_nan=False).encode
-    for record in records:
-        file.write(encode(record) + "\n")
+def _write(rows: Iterable[dict[str, Any]], file: TextIO) -> None:
+    for record in rows:
+        file.write(_encoded(record) + "\n")

@@ -10,11 +10,10 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from opscope.analyse import all_links
 from opscope.model import LinkKind, Session
-from opscope.present.arrows import Inside, _begin, _rows
+from opscope.present.arrows import Arrows, arrows
 from opscope.present.chrome import _names
-from opscope.present.edges import EACH, Edges, Face, Layout, edges, layout
+from opscope.present.edges import EACH, Edges, Layout, edges, layout
 from opscope.present.protobuf_out import (
     Messages,
     Octets,
@@ -26,6 +25,7 @@ from opscope.present.protobuf_out import (
     varint,
     with_tails,
 )
+from opscope.present.slices import Face
 from opscope.present.threads import Threads, threads
 
 Ints = NDArray[np.int64]
@@ -86,9 +86,10 @@ def write_perfetto(session: Session, file: BinaryIO) -> None:
     """Write the whole trace to a binary file, portion by portion.
 
     Times are nanoseconds from the session's start. Threads have the numbers they have in the
-    Chrome trace. An arrow's end is told at the end of its slice where both slices begin at once,
-    since a reader must meet its source first. No arrow leads from a span to itself, or to one
-    without length that the file tells before its source.
+    Chrome trace. What a call pushed or spawned leaves the stretch of own time in which it did. An
+    arrow's end is told at the end of its slice where both slices begin at once, since a reader must
+    meet its source first. No arrow leads from a span to itself, or to one without length that the
+    file tells before its source.
     """
     where = threads(session)
     for event in _names(session, where):
@@ -164,12 +165,13 @@ class _Flows:
 
 def _flows(session: Session, laid: Layout) -> _Flows:
     """The arrows that `arrows` draws, as fields of the events of the slices they join."""
-    sources, targets = _arrows(session)
+    drawn = arrows(session)
+    sources, targets = _sources(session, laid, drawn), drawn.target
     position = np.empty(len(laid.order), np.int64)
     position[laid.order] = np.arange(len(laid.order))
     start, end = laid.start_ns, laid.end_ns
     late = (start[sources] == start[targets]) & (position[sources] > position[targets])
-    kept = (sources != targets) & (~late | (end[targets] > start[targets]))
+    kept = (drawn.source != targets) & (~late | (end[targets] > start[targets]))
     sources, targets, late = sources[kept], targets[kept], late[kept]
     numbers = np.arange(1, len(sources) + 1)
     edge = np.concatenate((2 * sources, 2 * targets + late))
@@ -178,29 +180,24 @@ def _flows(session: Session, laid: Layout) -> _Flows:
     return _Flows(edge[order], fields[order])
 
 
-def _arrows(session: Session) -> tuple[Ints, Ints]:
-    """The rows of the spans that each arrow leads from and to."""
-    spans, links = session.spans, all_links(session)
-    by_id = np.argsort(spans["id"], kind="stable")
-    source, target = (_rows(spans, by_id, links[end]) for end in ("source", "target"))
-    back = links["kind"] == LinkKind.BACKWARD
-    source, target = np.where(back, target, source), np.where(back, source, target)
-    known = np.flatnonzero((source >= 0) & (target >= 0))
-    inside = Inside(session)
-    keys = ("start_ns", "end_ns", "submitted_ns", "submitted_lane", "lane")
-    lists: Any = {key: spans[key].tolist() for key in keys}  # quicker than rows, one at a time
-    found = [
-        (begin[0], there)
-        for kind, here, there in zip(
-            links["kind"][known].tolist(),
-            source[known].tolist(),
-            target[known].tolist(),
-            strict=True,
-        )
-        if (begin := _begin(lists, inside, kind, here, there)) is not None
-    ]
-    both = np.array(found, np.int64).reshape(-1, 2)
-    return both[:, 0], both[:, 1]
+def _sources(session: Session, laid: Layout, drawn: Arrows) -> Ints:
+    """The slices that arrows leave. Viewers draw an arrow from the end of its slice: from a call
+    that ends long after what it started, it would lead back in time."""
+    count, moment = len(laid.box), drawn.moment_ns - session.start_ns
+    caused = (drawn.kind == LinkKind.PUSH) | (drawn.kind == LinkKind.SPAWN)
+    boxes = np.concatenate((laid.box, drawn.source))
+    times = np.concatenate((laid.start_ns[laid.spans :], moment))
+    order = np.lexsort((np.arange(len(boxes)), times, boxes))
+    # The last stretch before each arrow in that order: the only one that may hold it.
+    before = np.maximum.accumulate(np.where(order < count, np.arange(len(order)), -1))
+    last = np.empty(len(order), np.int64)
+    last[order] = np.where(before >= 0, order[before], -1)
+    stretch = last[count:]
+    known = stretch >= 0
+    held = caused & known
+    held[known] &= laid.box[stretch[known]] == drawn.source[known]
+    held[known] &= laid.end_ns[laid.spans + stretch[known]] > moment[known]
+    return np.where(held, laid.spans + stretch, drawn.source)
 
 
 def _portions(found: Iterator[Edges]) -> Iterator[tuple[Ints, Ints, NDArray[np.bool_]]]:

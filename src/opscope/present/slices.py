@@ -1,107 +1,126 @@
-"""The slices of a trace: one for each span, and those that show a call's own time."""
+"""What slices of a trace look like: those that show spans, and those of a call's own time."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from functools import lru_cache
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from opscope.analyse import Own, own_time
-from opscope.analyse.basis import basis
+from opscope.analyse import Own, OwnTime
+from opscope.analyse.basis import Basis, basis
 from opscope.analyse.rows import KIND_WORDS, PHASE_WORDS
 from opscope.analyse.spans import CUSTOM, all_flags, domain, span_path
 from opscope.model import Kind, Session, flag_names
-from opscope.present.threads import Threads, microseconds
+
+Ints = NDArray[np.int64]
 
 #: Kinds of span that are shown by what they were, not by their own name, when a call owns them.
 _ROLES = {Kind.WAIT: "wait", Kind.DISPATCH: "dispatch"}
 
-_text = lru_cache(maxsize=65536)(json.dumps)
+
+@dataclass(frozen=True, slots=True)
+class Face:
+    """What many slices share: name, category, and those arguments that they all have.
+
+    `path` is an index into the columns of `Basis`, -1 for none.
+    """
+
+    name: str
+    category: str
+    args: dict[str, Any]
+    path: int
+    kind: str
 
 
-class Slices:
-    """Makes the events of a session; each is the text of a JSON object."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Looks:
+    """Which spans look alike: `of_span` is the look of each, by row, and the other columns have
+    one entry a look. `flags` are those of `all_flags`."""
 
-    def __init__(self, session: Session, where: Threads) -> None:
-        self._session = session
-        self._where = where
-        self._base = basis(session)
+    of_span: Ints
+    name: tuple[int, ...]
+    kind: tuple[int, ...]
+    phase: tuple[int, ...]
+    path: tuple[int, ...]
+    flags: tuple[int, ...]
 
-    def events(self) -> Iterator[str]:
-        """All slices, thread by thread, in order of time, outer ones first."""
-        spans, where = self._session.spans, self._where
-        own = own_time(self._session)
-        count = len(spans)
-        thread = np.concatenate((where.of_span, where.of_span[own.box]))
-        start = np.concatenate((spans["start_ns"], own.start_ns))
-        end = np.concatenate((np.maximum(spans["end_ns"], spans["start_ns"]), own.end_ns))
-        depth = self._base.attribution.nesting.depth
-        deepest = np.full(len(own.call), max(depth.tolist(), default=0) + 1)
-        order = np.lexsort((np.concatenate((depth, deepest)), -end, start, thread))
-        span_args = self._span_args()
-        own_args = list(zip(*(column.tolist() for column in (
-            own.call, own.sort, own.python_ns, own.wait_ns)), strict=True))  # fmt: skip
-        zero = self._session.start_ns
-        for item, index, begin, length in zip(
-            order.tolist(),
-            thread[order].tolist(),
-            (start[order] - zero).tolist(),
-            (end - start)[order].tolist(),
-            strict=True,
-        ):
-            body = span_args[item] if item < count else self._own(*own_args[item - count])
-            place = where.every[index]
-            yield (
-                f'{{"ph": "X", "pid": {place.pid}, "tid": {place.tid}, '
-                f'"ts": {microseconds(begin)}, "dur": {microseconds(length)}, {body}}}'
-            )
+    def rows(self) -> zip[tuple[int, int, int, int, int]]:
+        return zip(self.name, self.kind, self.phase, self.path, self.flags, strict=True)
 
-    def _span_args(self) -> list[str]:
-        """Name, category and arguments of each span, by row."""
-        spans, base = self._session.spans, self._base
-        return [
-            self._span(*values)
-            for values in zip(
-                *(spans[key].tolist() for key in ("id", "owner", "name", "kind", "phase")),
-                base.path.tolist(),
-                all_flags(base),
-                strict=True,
-            )
-        ]
 
-    def _span(
-        self, ident: int, owner: int, name: int, kind: int, phase: int, path: int, flags: int
-    ) -> str:
-        tail = f', "flags": {json.dumps(flag_names(flags))}' if flags else ""
-        return (
-            f'{self._head(name, kind, path)}, "args": {{"id": {ident}, "owner": {owner or "null"}, '
-            f'"kind": "{KIND_WORDS[kind]}", "phase": "{PHASE_WORDS[phase]}", '
-            f"{self._operator(path)}{tail}}}"
-        )
+def looks(session: Session) -> Looks:
+    """All spans that agree in name, kind, phase, path and flags are one look, in their order."""
+    spans, base = session.spans, basis(session)
+    flags = np.array(all_flags(base), np.int64)
+    columns = (*(spans[key] for key in ("name", "kind", "phase")), base.path, flags)
+    first, of_span = distinct(*columns)
+    return Looks(of_span, *(tuple(column[first].tolist()) for column in columns))
 
-    def _head(self, name: int, kind: int, path: int) -> str:
-        text = self._session.names[name]
-        if path >= 0:
-            text = _ROLES.get(Kind(kind), text)
-        shown = "::".join(span_path(self._base, kind, path, text))
-        return f'"name": {_text(shown)}, "cat": "{domain(kind, path)}"'
 
-    def _operator(self, path: int) -> str:
-        if path < 0:
-            return '"op": null, "key": null'
-        return f'"op": {_text(self._base.op[path])}, "key": {_text(self._base.key[path])}'
+def faces(session: Session, own: OwnTime) -> tuple[Ints, Ints, tuple[Face, ...]]:
+    """The face of each span and of each stretch of own time, and all faces."""
+    base, alike = basis(session), looks(session)
+    made = [_face(base, *look) for look in alike.rows()]
+    phases = session.spans["phase"]
+    first, of_own = distinct(base.path[own.call], phases[own.call], own.sort)
+    columns = (column[first].tolist() for column in (own.call, own.sort))
+    for row, sort in zip(*columns, strict=True):
+        made.append(_own_face(base, int(base.path[row]), int(phases[row]), sort))
+    return alike.of_span, of_own + (len(made) - len(first)), tuple(made)
 
-    def _own(self, call: int, sort: int, python_ns: int, wait_ns: int) -> str:
-        """Own time. Where it was Python and waiting together, their amounts in the whole call."""
-        spans, path = self._session.spans, int(self._base.path[call])
-        word = Own(sort).name.lower()
-        name = "::".join((*self._base.shown[path], word))
-        ident, phase = int(spans["id"][call]), PHASE_WORDS[int(spans["phase"][call])]
-        amounts = f', "python_ns": {python_ns}, "wait_ns": {wait_ns}' if sort == Own.OWN else ""
-        return (
-            f'"name": {_text(name)}, "cat": "{CUSTOM}", "args": {{"call": {ident}, '
-            f'"owner": {ident}, "kind": "own", "phase": "{phase}", '
-            f"{self._operator(path)}{amounts}}}"
-        )
+
+def _face(base: Basis, name: int, kind: int, phase: int, path: int, flags: int) -> Face:
+    text = base.session.names[name]
+    if path >= 0:
+        text = _ROLES.get(Kind(kind), text)
+    args: dict[str, Any] = {"kind": KIND_WORDS[kind], "phase": PHASE_WORDS[phase]}
+    args |= _operator(base, path)
+    if flags:
+        args["flags"] = list(flag_names(flags))
+    shown = "::".join(span_path(base, kind, path, text))
+    return Face(shown, domain(kind, path), args, path, KIND_WORDS[kind])
+
+
+def _own_face(base: Basis, path: int, phase: int, sort: int) -> Face:
+    name = "::".join((*base.shown[path], Own(sort).name.lower()))
+    args = {"kind": "own", "phase": PHASE_WORDS[phase], **_operator(base, path)}
+    return Face(name, CUSTOM, args, path, "own")
+
+
+def _operator(base: Basis, path: int) -> dict[str, str | None]:
+    if path < 0:
+        return {"op": None, "key": None}
+    return {"op": base.op[path], "key": base.key[path]}
+
+
+def distinct(*columns: NDArray[Any]) -> tuple[Ints, Ints]:
+    """Where each combination of values is first, by place, and which of them each row has."""
+    count = len(columns[0])
+    group, size = np.zeros(count, np.int64), 1
+    for column in columns:
+        low = int(column.min(initial=0))
+        width = int(column.max(initial=0)) - low + 1
+        if width > 1 << 31:
+            place, width = _ranked(column)
+        else:
+            place = column.astype(np.int64) - low
+        if size > 1 << 31:
+            group, size = _ranked(group)
+        group, size = group * width + place, size * width
+    if size > 4 * count + 1024:
+        group, size = _ranked(group)
+    # The last to write a place is the first row of that group.
+    first = np.full(size, -1, np.int64)
+    first[group[::-1]] = np.arange(count - 1, -1, -1)
+    there = np.flatnonzero(first >= 0)
+    there = there[np.argsort(first[there])]
+    number = np.empty(size, np.int64)
+    number[there] = np.arange(len(there))
+    return first[there], number[group]
+
+
+def _ranked(values: NDArray[Any]) -> tuple[Ints, int]:
+    known, rank = np.unique(values, return_inverse=True)
+    return rank.astype(np.int64), len(known)

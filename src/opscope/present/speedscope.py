@@ -10,7 +10,8 @@ import numpy as np
 
 from opscope.analyse.basis import basis
 from opscope.model import Kind, Session
-from opscope.present.edges import Edges, Face, edges, layout
+from opscope.present.edges import Edges, edges, layout
+from opscope.present.slices import Face
 from opscope.present.threads import threads
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"

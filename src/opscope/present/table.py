@@ -25,12 +25,13 @@ from opscope.analyse import (
     subs,
     summary,
 )
+from opscope.analyse.candidates import candidates
 from opscope.errors import UsageError
 from opscope.model import Session
 from opscope.present import columns as shown
 from opscope.present.bars import bar, legend
 from opscope.present.grid import Column, Fit, draw, fit
-from opscope.present.text import visible
+from opscope.present.text import Label, shorten, visible
 from opscope.present.tree import labelled
 from opscope.present.units import show_time
 
@@ -38,6 +39,9 @@ from opscope.present.units import show_time
 WIDTH = 120
 
 _ELSEWHERE = "elsewhere: sub-operators and tasks on other threads; not part of the total"
+
+#: So much of a name is told in a sentence.
+_NAME_CELLS = 40
 
 #: Notes on one topic beyond this many are counted, not printed.
 _NOTES_A_TOPIC = 5
@@ -51,15 +55,34 @@ class Report:
     keys: tuple[str, ...]
     title: str
     columns: tuple[shown.Spec, ...]
+    order: str  #: in words
+    nothing: str  #: said where there are no rows
 
+
+_NO_CALLS = "No call of a custom operator was recorded, or none was chosen."
 
 #: By what a report can be broken down.
 REPORTS = {
-    "op": Report(summary, OpRow.KEYS, "operator", shown.OP),
-    "sub": Report(subs, SubRow.KEYS, "sub-operator", shown.SUB),
-    "call": Report(calls, CallRow.KEYS, "call of", shown.CALL),
-    "lane": Report(lanes, LaneRow.KEYS, "lane", shown.LANE),
-    "step": Report(steps, StepRow.KEYS, "step", shown.STEP),
+    "op": Report(
+        *(summary, OpRow.KEYS, "operator", shown.OP),
+        *("largest total first, the phases of an operator together", _NO_CALLS),
+    ),
+    "sub": Report(
+        *(subs, SubRow.KEYS, "sub-operator", shown.SUB, "largest total first"),
+        "No sub-operator of a custom operator was recorded, or none was chosen.",
+    ),
+    "call": Report(
+        *(calls, CallRow.KEYS, "call of", shown.CALL),
+        *("in order of start (slowest first: --sort wall_ns)", _NO_CALLS),
+    ),
+    "lane": Report(
+        *(lanes, LaneRow.KEYS, "lane", shown.LANE, "in the order they were seen"),
+        "No thread was recorded.",
+    ),
+    "step": Report(
+        *(steps, StepRow.KEYS, "step", shown.STEP, "in order of start"),
+        "No step was recorded: profile.step() or the training loop's own profiler marks them.",
+    ),
 }
 
 
@@ -71,10 +94,17 @@ def report_rows(session: Session, by: str = "op") -> tuple[Any, ...]:
 
 
 def print_report(
-    session: Session, console: Console, *, by: str = "op", rows: Sequence[Any] | None = None
+    session: Session,
+    console: Console,
+    *,
+    by: str = "op",
+    rows: Sequence[Any] | None = None,
+    of: int | None = None,
+    sort: str | None = None,
 ) -> None:
     """Print one kind of report; `rows` are those chosen of `report_rows`, all where not given.
 
+    `of` is how many rows there were before a limit was set, `sort` the key they were sorted by.
     Fits the width of the console and takes no name for markup. Notes stand under the table by
     operator.
     """
@@ -83,13 +113,14 @@ def print_report(
     plain = encoding == "ascii"
     _print(console, Text(_headline(session), style="dim"))
     if not rows:
-        _print(console, Text(_nothing(session, by)))
+        _print(console, Text())
+        _print(console, Text(_nothing(session, by, encoding)))
     else:
         if by == "op":
-            rows, labels = labelled(rows, encoding)
+            rows, labels = labelled(rows, encoding, ascii_only=plain)
         else:
-            labels = tuple(visible(_label(row), encoding) for row in rows)
-        name = Column(REPORTS[by].title, labels, right=False)
+            labels = tuple(_label(row, encoding) for row in rows)
+        name = Column(REPORTS[by].title, (), right=False, labels=labels)
         bars_fit = by in {"op", "call"}
         cells, unmeasured = shown.columns(REPORTS[by].columns, rows, encoding)
         fitted = fit(name, cells, console.width, bar=bars_fit)
@@ -99,6 +130,10 @@ def print_report(
         _print(console, Text())
         draw(console, name, fitted, bars, ascii_only=plain)
         _print(console, Text())
+        order = f"sorted by {sort}" if sort else REPORTS[by].order
+        if of is not None and of > len(rows):
+            order = f"{len(rows):,} of {of:,} rows (--limit {of} shows all), {order}"
+        _print(console, Text(order, style="dim"))
         _under(console, fitted, rows, unmeasured, plain)
         if any(getattr(row, "elsewhere_ns", None) for row in rows):
             _print(console, Text(_ELSEWHERE, style="dim"))
@@ -163,20 +198,23 @@ def _many(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def _nothing(session: Session, by: str) -> str:
-    if by == "op" and len(session.spans):
-        text = "No call of a custom operator was recorded, or none was chosen."
-        if not any(process.pid for process in session.processes):
-            text += " Which names are custom operators can be said with --custom GLOB."
-        return text
-    return "Nothing to show."
+def _nothing(session: Session, by: str, encoding: str) -> str:
+    text = REPORTS[by].nothing
+    foreign = not any(process.pid for process in session.processes)
+    if by in {"op", "sub", "call"} and len(session.spans) and foreign:
+        text += " Which names are custom operators can be said with --custom GLOB."
+        longest = [shorten(visible(name), _NAME_CELLS) for name in candidates(session)]
+        if longest:
+            text += f" The longest here: {', '.join(longest)}."
+    return visible(text, encoding)
 
 
-def _label(row: Any) -> str:
+def _label(row: Any, encoding: str) -> Label:
     path = getattr(row, "path", None)
-    if path is not None:
-        return "::".join(path)
-    return str(row.lane if hasattr(row, "busy_ns") else row.step)
+    if path is None:
+        path = (str(row.lane if hasattr(row, "busy_ns") else row.step),)
+    *around, name = (visible(text, encoding) for text in path)
+    return Label(name, tuple(around))
 
 
 def _print_notes(console: Console, found: Sequence[Note], encoding: str) -> None:
@@ -196,7 +234,7 @@ def _print_notes(console: Console, found: Sequence[Note], encoding: str) -> None
         room = max(console.width - margin, 20)
         for line in Text(visible(said, encoding)).wrap(console, room, overflow="fold"):
             line.rstrip()
-            _print(console, Text(topic.ljust(margin), style="yellow") + line)
+            console.print(Text.assemble((topic.ljust(margin), "yellow"), line))
             topic = ""
 
 
@@ -210,4 +248,6 @@ def _encoding(console: Console) -> str:
 
 
 def _print(console: Console, text: Text) -> None:
-    console.print(text, overflow="fold")
+    for line in text.wrap(console, console.width, overflow="fold") if text else [text]:
+        line.rstrip()
+        console.print(line)

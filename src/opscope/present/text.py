@@ -2,7 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from rich.cells import cell_len, set_cell_size
+
+#: Between the names of a path.
+_JOINT = "::"
+#: What stands around a name is shortened to this many cells before the name itself is.
+_AROUND = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A name with the path `around` it, the outermost first, both ready to show; `lead` are the
+    lines of a tree before it."""
+
+    name: str
+    around: tuple[str, ...] = ()
+    lead: str = ""
+
+    @property
+    def whole(self) -> str:
+        """All of it."""
+        return self.lead + _JOINT.join((*self.around, self.name))
+
+    def fit(self, cells: int, mark: str = "…") -> str:
+        """In at most that many terminal cells: the path gives way before the name does."""
+        if cell_len(self.whole) <= cells:
+            return self.whole
+        room = cells - cell_len(self.lead)
+        if room < 2:
+            return shorten(self.whole, cells, mark)
+        around = _JOINT.join(self.around)
+        if not around or room < 2 * _AROUND:
+            return self.lead + shorten(_JOINT.join((*self.around, self.name)), room, mark)
+        room -= len(_JOINT)
+        least = min(cell_len(around), _AROUND)
+        name = shorten(self.name, room - least, mark)
+        return self.lead + shorten(around, room - cell_len(name), mark) + _JOINT + name
 
 
 def visible(text: str, encoding: str = "utf-8") -> str:

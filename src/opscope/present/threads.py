@@ -32,20 +32,25 @@ class Threads:
 
 
 def threads(session: Session) -> Threads:
-    """Numbers from 1, processes in their order, lanes in theirs; numbers of threads are unique."""
+    """Numbers from 1, unique: processes in their order, of each its lanes, device streams last."""
     lane = session.spans["lane"].astype(np.int64)
     track = tracks(session)
     most = np.zeros(len(session.lanes), np.int64)
     np.maximum.at(most, lane, track)
     first = np.zeros(len(session.lanes), np.int64)
     every: list[Thread] = []
-    order = sorted(range(len(session.lanes)), key=lambda i: (session.lanes[i].process, i))
+    order = sorted(range(len(session.lanes)), key=lambda i: _rank(session, i))
     for index in order:
         first[index] = len(every)
         for number in range(int(most[index]) + 1):
             pid = session.lanes[index].process + 1
             every.append(Thread(pid, len(every) + 1, index, number))
     return Threads(tuple(every), first[lane] + track)
+
+
+def _rank(session: Session, lane: int) -> tuple[int, bool, int]:
+    """Viewers show tracks by number, and call the first of a process its main thread."""
+    return session.lanes[lane].process, session.lanes[lane].kind == "stream", lane
 
 
 def microseconds(value_ns: int) -> str:

@@ -18,6 +18,7 @@ from tests.hosts.checks import check
 from tests.hosts.torch.ops import SEES_THREADS, owned, rows, torch
 
 import opscope
+from opscope.analyse import PART_KEYS, calls
 
 #: What runs before each program. `count(prof)` are the names and numbers of its events.
 HEAD = """
@@ -277,6 +278,20 @@ def test_opscope_has_every_call(program: str, both: Both, folder: Path) -> None:
         assert [row.forward_call for row in backward] == [row.call for row in forward]
     notes = " ".join(session.processes[0].notes)
     assert "torch.profiler" in notes
+
+
+def test_what_the_rival_kept_to_itself_is_not_zero(both: Both, folder: Path) -> None:
+    session = opscope.load(folder / "goes on after.opscope")
+    found = [row for row in calls(session) if row.op == "opscope_rivals::op"]
+    seen = [row for row in found if row.sub_ns is not None]
+    assert [(row.phase, bool(row.subs and row.sub_ns)) for row in seen] == [
+        *(("forward", True), ("backward", True)) * 2
+    ]
+    assert {(row.sub_ns, row.subs, row.dispatch_ns) for row in found[len(seen) :]} == {
+        (None, None, None)
+    }
+    for row in found:
+        assert sum(getattr(row, key) or 0 for key in PART_KEYS[1:]) == row.wall_ns
 
 
 def _not_taken(program: str) -> int:

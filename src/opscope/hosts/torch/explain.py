@@ -90,6 +90,7 @@ def _sight(version: str) -> Sight:
         ("calls", "sub-operators", "ranges", "backward", "device"),
         {
             "cpu": "torch's profiler takes no CPU time: what an operator did itself is untracked",
+            "dispatch": "torch's profiler does not tell a function from the wrapper around it",
             "tasks": "work handed to other threads is not joined to the call that handed it over",
         },
     )

@@ -39,7 +39,9 @@ class TorchHost:
         }
         if self._mode == "light":
             misses["sub-operators"] = "light mode records calls, waits and tasks only"
-            misses["wrapper of custom_op"] = "light mode sees the operator's function only"
+            misses["dispatch of custom_op and backward"] = (
+                "light mode sees their functions only, and not torch's wrapper around them"
+            )
         else:
             sees += ["sub-operators", "ranges"]
             if not self._all_threads:

@@ -14,8 +14,10 @@ from typing import Any
 from opscope.hosts.torch.delivery import Delivery
 from opscope.hosts.torch.kineto import Kineto
 from opscope.hosts.torch.mainly import Mainly
+from opscope.hosts.torch.operators import HOST
 from opscope.hosts.torch.quiet import Quiet
 from opscope.hosts.torch.times import Anchor, anchor
+from opscope.model import Sight
 from opscope.record import Recorder, watch
 
 #: Events in a window before the next quiet moment is taken to deliver them. torch holds 1.5 kB for
@@ -30,6 +32,10 @@ _PATIENCE = 4
 #: How often, and how many seconds apart, to look whether others' operators have ended.
 _TRIES, _PAUSE_S = 10, 0.005
 _OFF = "torch profiler"
+_IN_USE = (
+    "torch.profiler was still in use by the program in the end: for that time there are calls, "
+    "waits and tasks, and no sub-operators"
+)
 
 
 #: Threads that ran an operator when torch's profiler was stopped last, in whichever recording.
@@ -79,6 +85,11 @@ class Windows:
                     self._over = self._over or "the recording is over"
                     self._finish()
                     self._see_again()
+                if self._held:
+                    # Said of the whole recording: it holds for calls that have none.
+                    words = ("sub-operators", "dispatch of custom_op and backward")
+                    unseen = Sight(HOST, misses=dict.fromkeys(words, _IN_USE))
+                    self.recorder.sight.append(unseen)
                 self.recorder.notes += self._notes()
 
     def drop(self) -> None:
@@ -226,10 +237,7 @@ class Windows:
                 "for the time it ran; other threads only as far as it saw them"
             )
         if self._held:
-            yield (
-                "torch.profiler was still in use by the program in the end: for that time there "
-                "are calls, waits and tasks, and no sub-operators"
-            )
+            yield _IN_USE
         if self._restarts:
             text = f"torch's profiler was emptied {_times(self._restarts)}"
             text += f", {self._gap_ns / 1e6:,.0f} ms in all"
