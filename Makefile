@@ -9,7 +9,7 @@ VENV := .venv
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format bench bench-hta bench-mxnet bench-torch clean
+.PHONY: help demo test lint format bench bench-hta bench-mxnet bench-torch pictures clean
 
 help: ## Show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -49,6 +49,9 @@ bench-mxnet: $(VENV)/.installed .venv-mxnet/.installed ## Run the same program o
 bench-torch: $(VENV)/.test-installed ## Measure what recording PyTorch costs, beside torch.profiler
 	OMP_NUM_THREADS=1 $(VENV)/bin/python bench/torch_overhead.py
 	OMP_NUM_THREADS=1 $(VENV)/bin/python bench/torch_analysis.py
+
+pictures: $(VENV)/.test-installed ## Make the pictures of the documentation anew (page: needs Chromium)
+	$(VENV)/bin/python docs/pictures/make.py
 
 clean: ## Remove .venv, caches, builds and what the demo left in build/
 	rm -rf $(VENV) .venv-hta .venv-mxnet build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -21,6 +21,7 @@ PUBLIC = {
     "UsageError",
     "__version__",
     "carry",
+    "compare",
     "custom_op",
     "explain",
     "export",

@@ -1,20 +1,10 @@
-"""Draws a recording as a picture: one row a lane, one box a slice, as a trace viewer would.
-
-python docs/pictures/draw.py        (writes limits-2019.svg beside this file)
-"""
+"""Draws the events of a trace as SVG: one row a lane, one box a slice, as a trace viewer would."""
 
 from __future__ import annotations
 
-import json
-import runpy
 from html import escape
-from pathlib import Path
 from typing import Any
 
-import opscope
-from opscope.present import chrome_events
-
-HERE = Path(__file__).parent
 WIDTH, LEFT, ROW, GAP = 1180, 130, 22, 14
 COLOURS = {
     "call": "#7aa6d8",
@@ -24,14 +14,6 @@ COLOURS = {
     "failed": "#e08a7e",
 }
 GREY = "#c9c9c9"
-
-
-def main() -> None:
-    example = runpy.run_path(str(HERE.parents[1] / "examples" / "limits_2019.py"))
-    with opscope.profile() as profile:
-        example["main"]()
-    events = [json.loads(text) for text in chrome_events(profile.session)]
-    (HERE / "limits-2019.svg").write_text(draw(events), "utf-8")
 
 
 def draw(events: list[dict[str, Any]]) -> str:
@@ -79,7 +61,3 @@ def box(event: dict[str, Any], x: float, y: float, width: float) -> str:
         f'<g><title>{name} ({took:.1f} us)</title><rect x="{x:.1f}" y="{y}" width="{width:.1f}" '
         f'height="{ROW - 2}" fill="{fill}"/>{label}</g>'
     )
-
-
-if __name__ == "__main__":
-    main()

@@ -30,6 +30,7 @@ from opscope._version import __version__
 from opscope.errors import HostError, InputError, OpscopeError, UsageError
 
 if TYPE_CHECKING:
+    from opscope.analyse.compare import compare
     from opscope.hosts.python import custom_op
     from opscope.model import Session
     from opscope.present.frames import to_pandas, to_polars
@@ -45,6 +46,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "carry",
+    "compare",
     "custom_op",
     "explain",
     "export",
@@ -60,6 +62,7 @@ __all__ = [
 _LAZY = {
     "Session": "opscope.model",
     "carry": "opscope.record",
+    "compare": "opscope.analyse.compare",
     "custom_op": "opscope.hosts.python",
     "explain": "opscope.profiler",
     "export": "opscope.profiler",

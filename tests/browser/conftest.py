@@ -28,9 +28,12 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 PICTURES = Path(__file__).parents[2] / "build" / "screenshots"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    """One browser for all tests, driven by Playwright."""
+    """One browser for the tests of a module, driven by Playwright.
+
+    No longer: while Playwright drives it, the main thread counts as inside an asyncio loop.
+    """
     driver = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     named = os.environ.get("OPSCOPE_CHROMIUM", "")
     found = named or next(filter(None, map(shutil.which, NAMES)), None)

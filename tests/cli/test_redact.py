@@ -17,25 +17,27 @@ from opscope.present import FORMATS, Format
 
 Command = Callable[..., tuple[int, str, str]]
 
-SECRETS = ("ann", "jörg", "bob", "carol", "node7", "laptop", "corp", "hidden", "thesis")
+SECRETS = ("qann", "jörg", "bob", "carol", "node7", "laptop", "corp", "hiddenx", "thesis")
 
 
 @pytest.fixture
 def made() -> Session:
-    ours = op("/home/ann/hidden/m.py:f", file=r"C:\Users\Bob Lee\thesis\m.py", line=3)
+    ours = op("/home/qann/hiddenx/m.py:f", file=r"C:\Users\Bob Lee\thesis\m.py", line=3)
     lines = [
         span(1, ours, Kind.CALL, 1000, 2000),
-        span(2, "/home/jörg/hidden/x.py(12): f", Kind.OP, 1100, 1200, owner=1),
-        span(3, r"C:\Users\bob\hidden\x.py(12): f", Kind.OP, 1300, 1400, owner=1, lane="pool ann"),
+        span(2, "/home/jörg/hiddenx/x.py(12): f", Kind.OP, 1100, 1200, owner=1),
+        span(
+            3, r"C:\Users\bob\hiddenx\x.py(12): f", Kind.OP, 1300, 1400, owner=1, lane="pool qann"
+        ),
         span(4, 'thesis/a"b.py by carol at laptop', Kind.RANGE, 500, 4000),
         span(5, "aten::mul", Kind.OP, 1500, 1600, owner=1),
     ]
     process = Process(
         pid=41,
-        command=("/home/ann/hidden/python", "thesis/train.py", "--out=/data/thesis/o"),
+        command=("/home/qann/hiddenx/python", "thesis/train.py", "--out=/data/thesis/o"),
         machine="node7.corp.example 1b2c",
     )
-    lanes = [Lane("main"), Lane("pool ann", thread=9)]
+    lanes = [Lane("main"), Lane("pool qann", thread=9)]
     return session(lines, lanes=lanes, links=[(LinkKind.SPAWN, 1, 3)], processes=[process])
 
 
@@ -83,7 +85,7 @@ def test_only_names_change(opscope_command: Command, tmp_path: Path) -> None:
 
 def test_a_foreign_trace(tmp_path: Path) -> None:
     event = {"ph": "X", "cat": "user_annotation", "pid": 1, "tid": 1, "dur": 5}
-    names = ["/home/ann/hidden/x.py(1): f", "/home/ann/hidden/x.py(9): g"]
+    names = ["/home/qann/hiddenx/x.py(1): f", "/home/qann/hiddenx/x.py(9): g"]
     events = [{**event, "name": name, "ts": 10 * n} for n, name in enumerate(names)]
     trace, out = tmp_path / "t.json", tmp_path / "out.json"
     trace.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))

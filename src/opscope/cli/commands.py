@@ -25,6 +25,24 @@ def _export() -> click.Command:
     return export
 
 
+def _diff() -> click.Command:
+    from opscope.cli.diff import diff
+
+    return diff
+
+
+def _check() -> click.Command:
+    from opscope.cli.check import check
+
+    return check
+
+
+def _html() -> click.Command:
+    from opscope.cli.html import html
+
+    return html
+
+
 def _info() -> click.Command:
     from opscope.cli.info import info
 
@@ -41,7 +59,10 @@ def _demo() -> click.Command:
 TABLE: dict[str, tuple[Callable[[], click.Command], str]] = {
     "run": (_run, "Run a Python program and record its custom operators."),
     "report": (_report, "Print what was recorded as a table, or as JSON lines."),
+    "html": (_html, "Write a page to look at: one file, no network."),
     "export": (_export, "Write what was recorded as a trace, JSON lines or CSV."),
+    "diff": (_diff, "Compare two sets of runs: what changed, beyond the noise."),
+    "check": (_check, "Exit with 1 when an operator became slower than a baseline."),
     "info": (_info, "Say what is in files, or what can be seen on this machine."),
     "demo": (_demo, "Record a small example and show its report."),
 }

@@ -12,7 +12,7 @@ from opscope.cli.running import bare, begin
 from opscope.errors import UsageError
 from opscope.profiler import MODES, default_output, profile
 
-_TAKE_A_VALUE = ("-o", "--output", "--host", "--mode")
+_TAKE_A_VALUE = ("-o", "--output", "--host", "--mode", "--repeat")
 
 
 class _LikePython(click.Command):
@@ -45,6 +45,12 @@ class _LikePython(click.Command):
     help="light: calls and waits only, at less cost.",
 )
 @click.option("--force", is_flag=True, help="Replace the output file if it is there.")
+@click.option(
+    "--repeat",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Run it N times, each in a fresh process with a numbered file.",
+)
 @click.option("-m", "module", metavar="MODULE", help="Run a module, as python -m does.")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[SCRIPT] [ARGS]...")
 def run(
@@ -52,13 +58,15 @@ def run(
     hosts: tuple[str, ...],
     mode: str,
     force: bool,
+    repeat: int | None,
     module: str | None,
     arguments: tuple[str, ...],
-) -> Callable[[], None]:
+) -> Callable[[], None] | int:
     """Run SCRIPT (or -m MODULE) with its ARGS and record what its custom operators do.
 
     The program sees its own arguments, standard input and `__main__`, and its exit code is this
-    command's. Whatever ends it, what was recorded is kept.
+    command's. Whatever ends it, what was recorded is kept. With --repeat the file of run 3 is
+    F.3.opscope, all N are run, and the exit code is the first that is not 0.
     """
     if module is not None:
         start, name = program.module(module, arguments), f"{module}.py"
@@ -66,6 +74,14 @@ def run(
         start, name = program.script(arguments[0], arguments[1:]), arguments[0]
     else:
         raise UsageError("nothing to run: name a script, or a module with -m")
-    begin(profile(host=hosts, output=output or default_output(name), force=force, mode=mode))
+    output = output or default_output(name)
+    if repeat is not None:
+        from opscope.cli.repeat import numbered, repeated
+
+        # As this process was told, but for the file: each run is a process of its own.
+        told = [word for host in hosts for word in ("--host", host)] + ["--mode", mode]
+        told += ["--"] if module is None else ["-m", module]
+        return repeated(numbered(output, repeat), [*told, *arguments], force=force)
+    begin(profile(host=hosts, output=output, force=force, mode=mode))
     # Handed back, so that the program runs outside click, which would take its exceptions.
     return partial(bare, start)

@@ -19,6 +19,7 @@ from opscope.model import Session
 from opscope.present.chrome import write_chrome
 from opscope.present.csv import write_csv
 from opscope.present.lines import write_links, write_spans
+from opscope.present.page import write_page
 from opscope.present.perfetto import write_perfetto
 from opscope.present.speedscope import write_speedscope
 
@@ -37,6 +38,8 @@ class Format:
 
 #: The first whose ending a name has is taken.
 FORMATS = (
+    Format(".html", "page to look at", write_page),
+    Format(".htm", "the same", write_page),
     Format(".pftrace", "trace for Perfetto, smaller and quicker", write_perfetto, binary=True),
     Format(".speedscope.json", "profile for speedscope", write_speedscope),
     Format(".speedscope.json.gz", "the same, compressed", write_speedscope, gzipped=True),
