@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -81,8 +82,13 @@ def test_names_come_back_whole_from_the_file_and_every_export(session, tmp_path:
     with open(tmp_path / "spans.csv", newline="", encoding="utf-8") as file:
         cells = {row["op"] for row in csv.DictReader(file)}
     from_csv = {json.loads('"' + cell.replace('"', '\\"') + '"') for cell in cells}
-    for found in (from_trace, from_lines, from_csv):
+    for found in (from_lines, from_csv):
         assert set(NAMES) <= found
+    # Perfetto refuses files with half of a surrogate pair, also as JSON's escape.
+    halves = {
+        name: re.sub("[\ud800-\udfff]", lambda half: ascii(half[0])[1:-1], name) for name in NAMES
+    }
+    assert set(halves.values()) <= from_trace
     opscope.summary(session)
 
 
