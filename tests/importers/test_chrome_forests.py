@@ -134,8 +134,10 @@ def test_any_mixture_of_pieces_is_read_without_an_exception(spans, seed, size):
         begin = chance.randrange(len(text))
         pieces.append(text[begin : begin + chance.randrange(200)])
     mixed = b"".join(pieces)
-    session = session_of(mixed, block=size)
-    assert told(session) == told(session_of(mixed))
+    session, whole = session_of(mixed, block=size), session_of(mixed)
+    # How often a piece of rubbish was looked at, and so what was said of it, may differ.
+    assert session.processes[0].damage == whole.processes[0].damage
+    assert spans_of(session) == spans_of(whole)
     assert (session.spans["end_ns"] >= session.spans["start_ns"]).all()
 
 
