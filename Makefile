@@ -9,7 +9,7 @@ VENV := .venv
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format bench bench-hta bench-mxnet bench-torch pictures clean
+.PHONY: help demo test test-pure lint format bench bench-hta bench-mxnet bench-torch pictures clean
 
 help: ## Show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -28,6 +28,12 @@ test: $(VENV)/.test-installed ## Lint, types and all tests
 	$(VENV)/bin/mypy
 	$(VENV)/bin/python -m pytest
 
+test-pure: .venv-pure/.test-installed ## All tests without the C extension, as where there is no compiler
+	@.venv-pure/bin/python -m pip uninstall --quiet --yes opscope 2>/dev/null || true
+	@OPSCOPE_PURE=1 .venv-pure/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(PIP_FLAGS) .
+	@cd tests && ../.venv-pure/bin/python -c 'from opscope.record import extension as e; assert e.native is None, "the extension is there"; print("pure:", e.missing)'
+	OPSCOPE_PURE=1 OPSCOPE_RECORDER=python .venv-pure/bin/python -m pytest
+
 lint: $(VENV)/.test-installed ## Lint, format check and types, no tests
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
@@ -39,12 +45,14 @@ format: $(VENV)/.test-installed ## Format the code and mend what ruff can mend
 
 bench: $(VENV)/.installed ## Measure what profiling costs, side by side
 	$(VENV)/bin/python bench/engine_overhead.py
+	$(VENV)/bin/python bench/recorder_alone.py
 
 bench-hta: $(VENV)/.installed .venv-hta/.installed ## Read a large PyTorch trace, beside HolisticTraceAnalysis
 	$(VENV)/bin/python bench/import_speed.py --scale --hta .venv-hta/bin/python
 
 bench-mxnet: $(VENV)/.installed .venv-mxnet/.installed ## Run the same program on real MXNet and on the engine
 	$(VENV)/bin/python bench/against_mxnet.py --python .venv-mxnet/bin/python
+	$(VENV)/bin/python bench/engine_overhead.py --mxnet .venv-mxnet/bin/python
 
 bench-torch: $(VENV)/.test-installed ## Measure what recording PyTorch costs, beside torch.profiler
 	OMP_NUM_THREADS=1 $(VENV)/bin/python bench/torch_overhead.py
@@ -54,21 +62,32 @@ pictures: $(VENV)/.test-installed ## Make the pictures of the documentation anew
 	$(VENV)/bin/python docs/pictures/make.py
 
 clean: ## Remove .venv, caches, builds and what the demo left in build/
-	rm -rf $(VENV) .venv-hta .venv-mxnet build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-pure .venv-hta .venv-mxnet build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -f src/opscope/record/_native*.so
 	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
-# Stamps: each is older than pyproject.toml exactly when an install is due.
+# Stamps: each is older than pyproject.toml, or the C extension, exactly when an install is due.
+NATIVE := hatch_build.py $(wildcard src/opscope/record/native/*.[ch])
 
-$(VENV)/.installed: pyproject.toml
+$(VENV)/.installed: pyproject.toml $(NATIVE)
 	$(make-venv)
 	$(call install,.)
 	@touch $@
 
-$(VENV)/.test-installed: pyproject.toml
+$(VENV)/.test-installed: pyproject.toml $(NATIVE)
 	$(make-venv)
 	$(call install,.[test])
 	$(install-torch)
 	@touch $@ $(VENV)/.installed
+
+# Not editable: what was built into src/ for the other environment must not be seen.
+.venv-pure/.test-installed: VENV := .venv-pure
+.venv-pure/.test-installed: pyproject.toml
+	$(make-venv)
+	@echo "Installing opscope without its C extension into .venv-pure (once, about a minute)"
+	@OPSCOPE_PURE=1 .venv-pure/bin/python -m pip install --quiet --disable-pip-version-check $(PIP_FLAGS) '.[test]'
+	$(install-torch)
+	@touch $@
 
 # MXNet 1.9.1 is its last release: wheels for x86-64 Linux, and names that NumPy 1.24 took away.
 .venv-mxnet/.installed: Makefile

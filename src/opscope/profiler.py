@@ -18,8 +18,10 @@ from typing import Any, TypeVar
 from opscope import analyse, hosts, importers, present, store
 from opscope._version import __version__
 from opscope.errors import InputError, OpscopeError, UsageError
+from opscope.hosts.python.price import price
 from opscope.model import Kind, Session
-from opscope.record import Clock, Recorder, Writer, adopt, settle, tasks, waits, watch
+from opscope.record import Clock, Recorder, Writer, adopt, calibration, settle, tasks, waits, watch
+from opscope.record.garbage import collections_seen
 from opscope.record.schedule import Action, Schedule, action_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -39,7 +41,8 @@ class profile:
     "full", or "light" for calls, tasks and waits only, which costs less. Also a decorator: every
     call of the function is then a recording (only sensible with `output=None`). `schedule`: which
     steps to record (`opscope.schedule` or `torch.profiler.schedule`); the program calls `step` at
-    the end of each.
+    the end of each. `lines`: sample the main thread, to tell which lines of the operators' own
+    Python cost what; needs SIGALRM, and gives way to a program that uses it.
 
     One recording at a time in a process; none at all while OPSCOPE_DISABLE is set in the
     environment. All methods may be called from any thread, also inside a
@@ -54,6 +57,7 @@ class profile:
         force: bool = False,
         mode: str = "full",
         schedule: Schedule | None = None,
+        lines: bool = False,
         clock: Clock | None = None,
     ) -> None:
         if mode not in MODES:
@@ -61,6 +65,7 @@ class profile:
         self.host = host
         self.output = output
         self.mode = mode
+        self.lines = lines
         self._schedule = schedule
         self._force = force
         self._clock = clock
@@ -93,16 +98,23 @@ class profile:
                 else store.FileSink(self.output, force=self._force)
             )
             self._session = None
+            costs = price() if self._clock is None else {}
             recorder = self._recorder = Recorder(sink, self._clock, mode=self.mode)
             writer = self._writer = Writer(recorder)
             tasks.machinery.add(Writer)
             writer.head(list(sys.orig_argv), _versions())
+            calibration.tell(recorder, costs)
             _running = self
             self._hooks = ExitStack()
             try:
                 self._hooks.enter_context(tasks.handed_over())
                 self._hooks.enter_context(waits.seen())
+                self._hooks.enter_context(collections_seen(recorder))
                 self._hooks.enter_context(hosts.attached(chosen, recorder))
+                if self.lines:
+                    from opscope.record.lines import hot_lines
+
+                    self._hooks.enter_context(hot_lines(recorder))
             except BaseException:
                 self._take_apart(recorder, writer)
                 raise

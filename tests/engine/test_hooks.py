@@ -11,7 +11,7 @@ import pytest
 from opscope import engine as nd
 from opscope.engine.engine import Engine
 from opscope.engine.graph import CHORE, HIDDEN, OP
-from opscope.engine.hooks import Hooks
+from opscope.engine.hooks import MOMENTS, Hooks
 from opscope.engine.threaded import ThreadedEngine
 
 from .conftest import Heard
@@ -157,6 +157,36 @@ def test_adding_and_removing() -> None:
     assert not hooks
     assert "pushed" not in hooks
     hooks.tell("pushed", "z")
+
+
+def test_each_moment_is_also_an_attribute() -> None:
+    hooks, told = Hooks(), []
+    assert {getattr(hooks, moment) for moment in MOMENTS} == {None}
+    hooks.add("pushed", told.append)
+    assert hooks.pushed is not None
+    assert hooks.started is None
+    hooks.pushed("x")
+    hooks.remove("pushed", told.append)
+    assert hooks.pushed is None
+    assert told == ["x"]
+
+
+def test_a_direct_hook_is_called_with_nothing_in_between_as_long_as_it_is_alone() -> None:
+    hooks, told = Hooks(), []
+    direct = told.append
+    hooks.add("pushed", direct, direct=True)
+    assert hooks.pushed is direct
+    other = lambda fact: 1 / 0  # noqa: E731
+    hooks.add("pushed", other)
+    hooks.pushed("x")  # the other one fails and goes
+    assert hooks.pushed is direct
+    hooks.pushed("y")
+    assert told == ["x", "y"]
+    hooks.remove("pushed", direct)
+    hooks.add("pushed", direct)
+    assert hooks.pushed is not direct
+    hooks.remove("pushed", direct)
+    assert not hooks
 
 
 def test_base_exceptions_of_a_hook_are_not_swallowed() -> None:

@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 from tests.hosts.checks import Scene, fresh
 from tests.hosts.late import number
+from tests.recorders import recorder_kind
 
 from opscope.hosts import registry
+
+__all__ = ["recorder_kind"]
 
 
 @pytest.fixture(autouse=True)

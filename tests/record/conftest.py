@@ -6,8 +6,16 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from tests.hosts.checks import Scene, fresh
+from tests.recorders import recorder_kind
 
 from opscope import custom_op
+
+__all__ = ["recorder_kind"]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _on_both(recorder_kind: str) -> None:
+    """Every test of this folder runs on both recorders."""
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import gc
 import sys
 import threading
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ import pytest
 from tests.hosts.checks import in_thread
 
 from opscope.model import Flag, Phase
-from opscope.record import Recorder, scope
+from opscope.record import Recorder, recorder_class, scope
 from opscope.record.scope import Frame
 from opscope.store import MemorySink
 from opscope.testing import ManualClock
@@ -52,6 +53,7 @@ def test_left_out_of_order(recorder: Recorder) -> None:
     scope.leave(frames[2])
     scope.leave(frames[2])
     assert len(rows(recorder)) == 4
+    assert not any(scope.claim(frame) for frame in frames)
 
 
 def test_somebody_else_has_ended_it(recorder: Recorder) -> None:
@@ -165,6 +167,14 @@ def test_unlinked_also_when_the_recorder_fails(
         raise OSError
 
     frame = scope.enter(recorder, 0)
+    if recorder_class() is not Recorder:
+        # Its methods are not looked up by name; what it comes back to Python for is.
+        method = {"here": "_known_here", "cpu": "_counted_cpu", "end": "_wake_writer"}[method]
+        recorder.plain_cpu = method != "_counted_cpu"
+        for _ in range(8191):
+            recorder.put((recorder.next_id(), *[0] * 11))
+        if method == "_known_here":
+            Recorder(MemorySink()).here()  # else it remembers the thread's buffer
     monkeypatch.setattr(recorder, method, fail)
     with pytest.raises(OSError):  # noqa: PT011
         scope.leave(frame)
@@ -204,3 +214,51 @@ def test_adopted_calls_are_current_in_every_context_of_their_thread(recorder: Re
     scope.pull(inner)
     assert scope.current(recorder) is None
     assert empty.run(scope.current, recorder) is None
+
+
+def test_standing_aside_belongs_to_nobody(recorder: Recorder) -> None:
+    assert scope.stand_aside() is None
+    outer = scope.enter(recorder, 0)
+    aside = scope.stand_aside()
+    assert aside is outer
+    assert scope.stand_aside() is None
+    assert scope.current(recorder) is None
+    assert scope.owner(recorder) == 0
+    inside = scope.enter(recorder, 1)
+    assert scope.current(recorder) is inside
+    deeper = scope.enter(recorder, 1)
+    for frame in (deeper, inside):
+        scope.leave(frame)
+    assert scope.held() is outer
+    elsewhere: list[Frame | None] = []
+    context = contextvars.copy_context()
+    in_thread(lambda: elsewhere.append(context.run(scope.current, recorder)))
+    assert elsewhere == [outer]
+    scope.step_back(aside)
+    assert scope.current(recorder) is outer
+    scope.leave(outer)
+    found = rows(recorder)
+    assert [found[frame.call][1] for frame in (outer, inside, deeper)] == [0, 0, inside.call]
+
+
+def test_finalizers_that_enter_calls_wherever_garbage_is_collected(recorder: Recorder) -> None:
+    """Before CPython 3.12 that may be in the middle of setting a context variable."""
+
+    class Knot:
+        def __init__(self) -> None:
+            self.me = self
+
+        def __del__(self) -> None:
+            scope.leave(scope.enter(recorder, 0))
+
+    before = gc.get_threshold()
+    gc.set_threshold(2, 2, 2)
+    try:
+        for _ in range(3000):
+            Knot()
+            scope.leave(scope.enter(recorder, 0))
+    finally:
+        gc.set_threshold(*before)
+    gc.collect()
+    assert len(rows(recorder)) == 6000
+    assert gc.isenabled()

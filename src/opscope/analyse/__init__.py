@@ -2,8 +2,10 @@
 
 from opscope.analyse.calls import CallRow, calls
 from opscope.analyse.lanes import LaneRow, lanes
+from opscope.analyse.lines import LineRow, SourceFile, lines, source_files
 from opscope.analyse.links import LINK_KEYS, all_links, link_records
 from opscope.analyse.notes import Note, notes
+from opscope.analyse.overhead import Overhead, corrected, overhead
 from opscope.analyse.own import Own, OwnTime, own_time
 from opscope.analyse.paths import PathNode, paths
 from opscope.analyse.quality import OddRow, quality
@@ -23,24 +25,31 @@ __all__ = [
     "TIME_KEYS",
     "CallRow",
     "LaneRow",
+    "LineRow",
     "Note",
     "OddRow",
     "OpRow",
+    "Overhead",
     "Own",
     "OwnTime",
     "PathNode",
+    "SourceFile",
     "StepRow",
     "SubRow",
     "Timed",
     "all_links",
     "calls",
+    "corrected",
     "lanes",
+    "lines",
     "link_records",
     "notes",
+    "overhead",
     "own_time",
     "paths",
     "quality",
     "select",
+    "source_files",
     "span_records",
     "steps",
     "subs",

@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from opscope.analyse.overhead import without_overhead
 from opscope.attribution import Attribution, attribute
 from opscope.model import Kind, Op, Session
 
@@ -46,6 +47,8 @@ def basis(session: Session) -> Basis:
     """Worked out once for the session last asked about: all tables of one report share it."""
     spans = session.spans
     attribution = attribute(session)
+    if session.corrected:
+        attribution = without_overhead(attribution)
     paths = attribution.paths
     call = np.where(spans["kind"] == Kind.CALL, np.arange(len(spans)), attribution.owner)
     path = np.where(call >= 0, paths.of_call[call], -1) if len(spans) else call

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from opscope.analyse.overhead import overhead
 from opscope.analyse.summary import OpRow, summary
 from opscope.model import Op, Process, Session
 
@@ -45,6 +46,7 @@ def notes(session: Session) -> tuple[Note, ...]:
     """The notes, what was lost first."""
     rows = summary(session)
     return (
+        *_about_overhead(session),
         *_about_processes(session),
         *_about_calls(rows),
         *_about_first_calls(rows),
@@ -52,6 +54,22 @@ def notes(session: Session) -> tuple[Note, ...]:
         *_about_unused(session.ops, rows),
         *_about_sites(rows),
     )
+
+
+def _about_overhead(session: Session) -> Iterator[Note]:
+    cost = overhead(session)
+    if cost is None or cost.share is None:
+        return
+    text = f"{_percent(cost.share)} of wall, {_time(cost.per_event_ns)} per event"
+    if session.corrected:
+        text += "; taken out of the parts above"
+    if any(sight.host == "torch" for sight in session.sight):
+        text += " (what torch's profiler costs is not in it)"
+    yield Note("own overhead", text)
+
+
+def _percent(share: float) -> str:
+    return f"{share:.1%}".replace("%", " %") if share >= 0.0005 else "<0.1 %"
 
 
 def _about_processes(session: Session) -> Iterator[Note]:

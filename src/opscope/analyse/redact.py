@@ -35,6 +35,9 @@ _HOME = re.compile(
 _NOBODY = {"root", "shared", "public", "default", "localhost"}
 _STAND_IN = re.compile(r"(?:user|host|path)-\d+")
 
+#: What in a sample names a file.
+_FILES = frozenset(("file", "body_file", "source"))
+
 #: Of one path so many of the folders around it are known as such.
 _DEEPEST = 64
 
@@ -262,11 +265,9 @@ def _rebuilt(session: Session, names: _Learned | _StandIns) -> Session:
         "names": tuple(map(text, session.names)),
         "lanes": tuple(replace(lane, name=text(lane.name)) for lane in session.lanes),
         "sight": tuple(_sight(sight, text) for sight in session.sight),
-        "samples": tuple(
-            {key: _anything(value, text) for key, value in sample.items()}
-            for sample in session.samples
-        ),
     }
+    keys = {op.key: new.key for op, new in zip(session.ops, tables["ops"], strict=True)}
+    tables["samples"] = tuple(_sample(sample, names, keys) for sample in session.samples)
     same = all(getattr(session, name) == table for name, table in tables.items())
     return session if same else replace(session, **tables)
 
@@ -302,6 +303,21 @@ def _op(op: Op, names: _Learned | _StandIns) -> Op:
 def _sight(sight: Sight, text: Callable[[str], str]) -> Sight:
     misses = {word: text(reason) for word, reason in sight.misses.items()}
     return replace(sight, version=text(sight.version), misses=misses)
+
+
+def _sample(
+    sample: Mapping[str, Any], names: _Learned | _StandIns, keys: Mapping[str, str]
+) -> dict[str, Any]:
+    """Its operator stays the one it is; its files are paths and nothing else."""
+    found = {}
+    for word, value in sample.items():
+        if word == "op" and value in keys:
+            found[word] = keys[value]
+        elif word in _FILES and isinstance(value, str):
+            found[word] = names.path(value)
+        else:
+            found[word] = _anything(value, names.text)
+    return found
 
 
 def _anything(value: Any, text: Callable[[str], str]) -> Any:

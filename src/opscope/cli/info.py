@@ -16,6 +16,7 @@ from opscope.cli.files import load
 from opscope.model import Kind, Process, Session, Sight
 from opscope.present.text import visible
 from opscope.present.units import show_time
+from opscope.record import in_use
 
 #: The first column, and how much the second one has at least.
 _MARGIN, _LEAST = 15, 20
@@ -51,6 +52,7 @@ def _say(facts: Iterator[tuple[str, str]]) -> None:
 def _about_here(sights: Sequence[Sight]) -> Iterator[tuple[str, str]]:
     yield "opscope", __version__
     yield "Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    yield "recorder", "{}: {}".format(*in_use())
     for sight in sights:
         yield from _about_sight(sight, "sees")
 

@@ -8,10 +8,13 @@ import sys
 import click
 from rich.console import Console
 
-from opscope.analyse import quality, select
+from opscope.analyse import LineRow, corrected, lines, overhead, quality, select
 from opscope.cli.files import CUSTOM, FILES, load
+from opscope.errors import UsageError
+from opscope.model import Session
 from opscope.present import (
     REPORTS,
+    print_lines,
     print_quality,
     print_report,
     report_rows,
@@ -49,6 +52,19 @@ _MANY, _SCREENFUL = ("call", "sub"), 40
     "--quality", "odd", is_flag=True, help="What was odd about the files, instead of the table."
 )
 @click.option(
+    "--lines", "hot", is_flag=True, help="The hot lines of each operator, instead of the table."
+)
+@click.option(
+    "--op",
+    "ops",
+    multiple=True,
+    metavar="GLOB",
+    help="With --lines: only operators of such a name; may be repeated.",
+)
+@click.option(
+    "--subtract-overhead", is_flag=True, help="Take out of the times what recording them cost."
+)
+@click.option(
     "--width",
     type=click.IntRange(min=20),
     metavar="N",
@@ -64,6 +80,9 @@ def report(
     exclude: tuple[str, ...],
     custom: tuple[str, ...],
     odd: bool,
+    hot: bool,
+    ops: tuple[str, ...],
+    subtract_overhead: bool,
     width: int | None,
 ) -> None:
     """Print what was recorded. Several files are read as one recording.
@@ -71,12 +90,26 @@ def report(
     Times in JSON are nanoseconds, and null is what was not measured.
     """
     session = load(files, custom)
+    if subtract_overhead:
+        session = _corrected(session)
     if odd:
         if as_json:
             write_rows(quality(session), sys.stdout)
         else:
             print_quality(session, _console(width))
         return
+    if hot:
+        found = select(
+            lines(session), LineRow.KEYS, sort=sort, limit=limit,
+            include=(*include, *ops), exclude=exclude,
+        )  # fmt: skip
+        if as_json:
+            write_rows(found, sys.stdout)
+        else:
+            print_lines(session, _console(width), rows=found)
+        return
+    if ops:
+        raise UsageError("--op goes with --lines: for the table, choose with --include")
     rows = report_rows(session, by)
     if limit is None and by in _MANY and not as_json and sys.stdout.isatty():
         limit = _SCREENFUL
@@ -86,6 +119,15 @@ def report(
         write_rows(chosen, sys.stdout)
     else:
         print_report(session, _console(width), by=by, rows=chosen, of=len(found), sort=sort)
+
+
+def _corrected(session: Session) -> Session:
+    if overhead(session) is None:
+        raise UsageError(
+            "cannot subtract the overhead: what recording cost is not in these files (only "
+            "recordings of opscope have it)"
+        )
+    return corrected(session)
 
 
 def _console(width: int | None) -> Console:

@@ -51,6 +51,11 @@ class _LikePython(click.Command):
     metavar="N",
     help="Run it N times, each in a fresh process with a numbered file.",
 )
+@click.option(
+    "--lines",
+    is_flag=True,
+    help="Sample the main thread: which lines of the operators' Python cost what (report --lines).",
+)
 @click.option("-m", "module", metavar="MODULE", help="Run a module, as python -m does.")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[SCRIPT] [ARGS]...")
 def run(
@@ -59,6 +64,7 @@ def run(
     mode: str,
     force: bool,
     repeat: int | None,
+    lines: bool,
     module: str | None,
     arguments: tuple[str, ...],
 ) -> Callable[[], None] | int:
@@ -80,8 +86,9 @@ def run(
 
         # As this process was told, but for the file: each run is a process of its own.
         told = [word for host in hosts for word in ("--host", host)] + ["--mode", mode]
+        told += ["--lines"] * lines
         told += ["--"] if module is None else ["-m", module]
         return repeated(numbered(output, repeat), [*told, *arguments], force=force)
-    begin(profile(host=hosts, output=output, force=force, mode=mode))
+    begin(profile(host=hosts, output=output, force=force, mode=mode, lines=lines))
     # Handed back, so that the program runs outside click, which would take its exceptions.
     return partial(bare, start)

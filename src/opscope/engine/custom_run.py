@@ -43,16 +43,18 @@ def _run(
     enter(call)
     inner: dict[Var, Array] = {}
     try:
-        if "call_began" in hooks:
-            hooks.tell("call_began", call)
+        told = hooks.call_began
+        if told is not None:
+            told(call)
         _body(call, body, _inner(groups, inner), training)
     except BaseException as error:
         call.error = error
         task.error = engine.fail(task, error)
     finally:
         # Told before the task can end: who has waited for a call has seen its end.
-        if "call_ended" in hooks:
-            hooks.tell("call_ended", call)
+        told = hooks.call_ended
+        if told is not None:
+            told(call)
         leave(call)
     engine.conclude(task, tuple(array.storage.var for array in inner.values()))
 
@@ -75,11 +77,13 @@ def _body(call: Call, body: Body, groups: Groups, training: bool) -> None:
     here.call, here.segment = call, None
     tape.state.recording, tape.state.training = False, training
     try:
-        if "body_began" in hooks:
-            hooks.tell("body_began", call)
+        told = hooks.body_began
+        if told is not None:
+            told(call)
         body(groups)
     finally:
-        if "body_ended" in hooks:
-            hooks.tell("body_ended", call)
+        told = hooks.body_ended
+        if told is not None:
+            told(call)
         here.call, here.segment = outer
         tape.state.recording, tape.state.training = taped

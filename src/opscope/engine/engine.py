@@ -237,8 +237,9 @@ class Engine(ABC):
                 self._perform(part)
                 settle(part)
             return
-        if "started" in hooks:
-            hooks.tell("started", task)
+        told = hooks.started
+        if told is not None:
+            told(task)
         fn = task.fn
         if fn is not None:
             try:
@@ -246,14 +247,16 @@ class Engine(ABC):
             except BaseException as error:
                 task.error = self.fail(task, error)
             task.fn = fn = None  # lets go of the arrays before anyone is told
-        if "finished" in hooks:
-            hooks.tell("finished", task)
+        told = hooks.finished
+        if told is not None:
+            told(task)
 
     def _skip(self, task: Task, failure: Failure) -> None:
         task.error = failure
         task.fn = None
-        if "skipped" in hooks:
-            hooks.tell("skipped", task)
+        told = hooks.skipped
+        if told is not None:
+            told(task)
 
     def _launch(self, task: Task) -> bool:
         """Start an asynchronous task here and now; False if it was skipped instead."""
@@ -264,8 +267,9 @@ class Engine(ABC):
         fn = task.fn
         assert fn is not None
         done = Completion(self, task)
-        if "started" in hooks:
-            hooks.tell("started", task)
+        told = hooks.started
+        if told is not None:
+            told(task)
         try:
             fn(done)
         except BaseException as error:
@@ -297,6 +301,7 @@ class Completion:
         if error is not None:
             task.error = self.engine.fail(task, error)
         task.fn = None
-        if "finished" in hooks:
-            hooks.tell("finished", task)
+        told = hooks.finished
+        if told is not None:
+            told(task)
         self.engine._ended(task)

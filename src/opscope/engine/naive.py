@@ -75,8 +75,9 @@ class NaiveEngine(Engine):
         self._chore(task)
 
     def _chore(self, task: Task) -> None:
-        if "pushed" in hooks:
-            hooks.tell("pushed", task)
+        told = hooks.pushed
+        if told is not None:
+            told(task)
         self._enter(task)
 
     def _enter(self, task: Task) -> None:

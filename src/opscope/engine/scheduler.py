@@ -50,8 +50,9 @@ class Scheduler(Engine):
             raise EngineError("the engine is stopped")
         if self.dropped:
             self.sweep()
-        if "pushed" in hooks:
-            hooks.tell("pushed", task)
+        told = hooks.pushed
+        if told is not None:
+            told(task)
         segment = here.segment
         if segment is not None and segment.engine is self:
             if task.kind == OP and not task.is_async:
@@ -63,8 +64,9 @@ class Scheduler(Engine):
         self._enter(task)
 
     def _chore(self, task: Task) -> None:
-        if "pushed" in hooks:
-            hooks.tell("pushed", task)
+        told = hooks.pushed
+        if told is not None:
+            told(task)
         self._enter(task, True)
 
     def _enter(self, task: Task, late: bool = False) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from opscope._version import __version__
 from opscope.model import Flag, Kind, LinkKind, Op, Phase, Sight
-from opscope.record import InFlight, Recorder, on_stacks, scope, tasks, watch
+from opscope.record import InFlight, Recorder, on_stacks, operators_in_c, scope, tasks, watch
 from opscope.record.scope import Frame
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ class EngineHost:
     @contextmanager
     def attach(self, recorder: Recorder) -> Iterator[None]:
         """See `Host.attach`."""
+        from opscope.engine.graph import CHORE, HIDDEN, Task
         from opscope.engine.hooks import hooks
         from opscope.engine.pool import Worker
 
@@ -57,10 +58,12 @@ class EngineHost:
         known = len(hooks.broken)
         tasks.machinery.add(Worker)
         recorder.in_flight.append(watcher.running)
+        native = operators_in_c(recorder, Task, CHORE, HIDDEN, hooks.failed)
         with ExitStack() as stack:
             for moment in _MOMENTS:
-                hook = getattr(watcher, moment)
-                hooks.add(moment, hook)
+                direct = native is not None and hasattr(native, moment)
+                hook = getattr(native if direct else watcher, moment)
+                hooks.add(moment, hook, direct=direct)
                 stack.callback(hooks.remove, moment, hook)
             try:
                 yield
@@ -84,9 +87,16 @@ _MOMENTS = (
 # Fields of a row of `model.SPAN` that are filled in on the way.
 _ID, _NAME, _FLAGS, _LANE, _START, _END, _CPU = 0, 2, 5, 6, 8, 9, 11
 
+# A plain number: arithmetic with the enumeration costs more than a clock.
+_FAILED = int(Flag.FAILED)
+
 
 class _Watcher:
-    """What is told at each moment. A task's `note` is its row in the making, a call's its frame."""
+    """What is told at each moment. A task's `note` is its row in the making, a call's its frame.
+
+    `pushed`, `started` and `finished` are the reference for those in C, which take their place
+    where the recorder is native.
+    """
 
     def __init__(self, recorder: Recorder) -> None:
         from opscope.engine.graph import CHORE, CUSTOM, HIDDEN
@@ -94,6 +104,7 @@ class _Watcher:
         self.recorder = recorder
         self._chore, self._custom, self._hidden = CHORE, CUSTOM, HIDDEN
         self._names: dict[CustomOpInfo, int] = {}
+        self._dispatching = recorder.name("dispatch")
         self._waits: dict[int, tuple[Frame, int]] = {}
 
     # --- operators: the hot path ------------------------------------------------------------------
@@ -134,7 +145,7 @@ class _Watcher:
         if row[_CPU] >= 0:
             row[_CPU] = max(recorder.cpu() - row[_CPU], 0)
         if task.error is not None:
-            row[_FLAGS] |= Flag.FAILED
+            row[_FLAGS] |= _FAILED
         recorder.put(tuple(row))
         recorder.opened.pop(row[_ID], None)
 
@@ -167,7 +178,8 @@ class _Watcher:
         if frame is not None:
             row = self.recorder.opened.get(frame.call)
             if row is not None:
-                self._dispatch(frame, row[_START], frame.cpu, self.recorder.now())
+                now = self.recorder.now()
+                self._dispatch(frame, row[_START], now, self.recorder.cpu() - frame.cpu)
 
     def body_ended(self, call: Call) -> None:
         frame = self._frame(call)
@@ -178,11 +190,15 @@ class _Watcher:
         frame = self._frame(call)
         if frame is None:
             return
-        now = self.recorder.now()
-        if frame.mark is not None:
-            self._dispatch(frame, *frame.mark, now)
-        failed = call.error is not None
-        scope.leave(frame, Flag.FAILED if failed else 0, end_ns=now)
+        flags = 0 if call.error is None else _FAILED
+        if frame.mark is None:
+            scope.leave(frame, flags)
+            return
+        # One look at each clock serves the call and its wrapper.
+        now, cpu = self.recorder.now(), self.recorder.cpu()
+        began_ns, began_cpu = frame.mark
+        self._dispatch(frame, began_ns, now, cpu - began_cpu)
+        scope.leave(frame, flags, max(cpu - frame.cpu, 0) if frame.cpu >= 0 else -1, now)
 
     def wait_began(self, what: str) -> None:
         recorder = watch.recorder
@@ -214,12 +230,11 @@ class _Watcher:
         frame = call.note if call is not None else None
         return frame if isinstance(frame, Frame) and frame.recorder is self.recorder else None
 
-    def _dispatch(self, frame: Frame, start_ns: int, start_cpu: int, end_ns: int) -> None:
+    def _dispatch(self, frame: Frame, start_ns: int, end_ns: int, cpu_ns: int) -> None:
         recorder = self.recorder
-        cpu = max(recorder.cpu() - start_cpu, 0)
         recorder.put(
-            (recorder.next_id(), frame.call, recorder.name("dispatch"), Kind.DISPATCH, frame.phase,
-             0, frame.lane, frame.lane, start_ns, max(end_ns, start_ns), 0, cpu)
+            (recorder.next_id(), frame.call, self._dispatching, Kind.DISPATCH, frame.phase, 0,
+             frame.lane, frame.lane, start_ns, max(end_ns, start_ns), 0, max(cpu_ns, 0))
         )  # fmt: skip
 
     def _name(self, info: CustomOpInfo) -> int:

@@ -80,6 +80,9 @@ class Process:
     damage: str = ""  #: what was wrong with the file, in words
     broken: tuple[str, ...] = ()  #: hooks that failed and were switched off
     notes: tuple[str, ...] = ()  #: other facts a reader should know
+    #: By kind of span, and "push", "handover" and "write": what recording one cost, measured at the
+    #: start, as ns (inside the span, outside of it). Empty: not measured.
+    costs: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()  #: what was odd about a file that somebody else wrote
 
 
@@ -102,6 +105,7 @@ class Session:
     samples: tuple[Mapping[str, Any], ...] = ()
     sight: tuple[Sight, ...] = ()
     processes: tuple[Process, ...] = (Process(),)
+    corrected: bool = False  #: what recording cost is to be left out of the parts of calls
 
     @property
     def start_ns(self) -> int:

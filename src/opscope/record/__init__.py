@@ -1,6 +1,7 @@
 """The hot path: recorder, current call, tasks handed to other threads, waits that can be seen."""
 
 from opscope.record.adopt import InFlight, adopt, everywhere, on_stacks, settle
+from opscope.record.chosen import in_use, operators_in_c, recorder_class
 from opscope.record.clock import Clock, SystemClock
 from opscope.record.recorder import BOUND, Recorder, Row, Sink
 from opscope.record.scope import Frame
@@ -21,6 +22,9 @@ __all__ = [
     "adopt",
     "carry",
     "everywhere",
+    "in_use",
     "on_stacks",
+    "operators_in_c",
+    "recorder_class",
     "settle",
 ]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-import numpy as np
-
-from opscope.model import SPAN, Flag, Kind
-from opscope.record.recorder import Row
+from opscope.model import Flag, Kind, Rows
+from opscope.record.buffer import Row
+from opscope.record.packed import among
 
 #: What a killed process still shows as begun; at an orderly end everything that is open is written.
 _KEPT = (Kind.CALL, Kind.TASK, Kind.STEP)
@@ -21,25 +20,25 @@ class Begun:
         self._told: dict[int, list[int] | None] = {}
 
     def settle(
-        self, now_open: Mapping[int, list[int]], written: bytes, held: Sequence[Row], now_ns: int
+        self, now_open: Mapping[int, list[int]], written: bytes, held: Rows, now_ns: int
     ) -> list[Row]:
         """The rows whose end was dropped for want of room, ended now.
 
         `written` are the rows that go into the file with this flush, `held` those that have ended
         and go with the next. Without a row a call would seem to run until the recording ends.
         """
-        for span in self._among(now_open, written):
+        for span in among([*self._told, *now_open], written):
             self._told[span] = None
-        waiting = {row[0] for row in held}
+        waiting = set(held["id"].tolist())
         gone = [span for span in self._told if span not in now_open and span not in waiting]
         rows = [row for span in gone if (row := self._told.pop(span)) is not None]
         return [_ended(row, now_ns) for row in rows]
 
     def news(
-        self, now_open: Mapping[int, list[int]], held: Sequence[Row], *, everything: bool
+        self, now_open: Mapping[int, list[int]], held: Rows, *, everything: bool
     ) -> list[list[int]]:
         """Rows of what has begun and is in the file neither as begun nor as ended."""
-        rows = {row[0]: list(row) for row in (*now_open.values(), *held)}
+        rows = {row[0]: list(row) for row in (*now_open.values(), *held.tolist())}
         # A row without a start is still being filled in by its thread.
         new = {
             span: row
@@ -48,12 +47,6 @@ class Begun:
         }
         self._told.update(new)
         return list(new.values())
-
-    def _among(self, now_open: Mapping[int, list[int]], written: bytes) -> list[int]:
-        """Ids of what is open, or told as such, that are among the written rows."""
-        ids = np.array([*self._told, *now_open], np.int64)
-        found: list[int] = ids[np.isin(ids, np.frombuffer(written, SPAN)["id"])].tolist()
-        return found
 
 
 def _ended(row: list[int], now_ns: int) -> Row:

@@ -1,32 +1,22 @@
 """The hot path: spans from any thread into bounded buffers, which a writer drains into a sink.
 
-Pure Python; the reference for any faster recorder behind the same face. Rows are bare tuples of the
-twelve fields of `model.SPAN`, because an object per event costs several times the event.
+Pure Python: the reference for the faster one in C behind the same face, see `chosen`. Rows are bare
+tuples of the twelve fields of `model.SPAN`, as an object per event costs several times the event.
 """
 
 from __future__ import annotations
 
-import logging
 import threading
-import weakref
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable
 from itertools import count
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from opscope.model import Kind, Lane, LinkKind, Phase, Rows, Sight
+from opscope.record.buffer import BOUND, Buffer, Row, log
 from opscope.record.clock import Clock, SystemClock
 from opscope.record.stacks import current_frames
 from opscope.record.tables import Tables
-
-log = logging.getLogger("opscope")
-
-#: One finished span: the fields of `model.SPAN`, in order.
-Row = tuple[int, int, int, int, int, int, int, int, int, int, int, int]
-
-#: Rows a thread may have waiting before more are dropped, and before the writer is woken early.
-BOUND = 65_536
-_WAKE = 8_192
 
 
 class Sink(Protocol):
@@ -38,41 +28,36 @@ class Sink(Protocol):
     def close(self) -> None: ...
 
 
-class Buffer:
-    """What one thread has recorded and nobody has written yet: it appends, the writer pops."""
-
-    __slots__ = (
-        "bound", "drop_from", "drop_to", "dropped", "ident", "lane", "reported", "rows", "thread",
-        "wake_at",
-    )  # fmt: skip
-
-    def __init__(self, lane: int, bound: int) -> None:
-        self.rows: deque[Row] = deque()
-        self.lane = lane
-        self.ident = threading.get_ident()
-        self.thread = weakref.ref(threading.current_thread())
-        self.bound = bound
-        self.wake_at = min(bound, _WAKE)
-        self.dropped = self.reported = (
-            0  # both only ever grow, so no count gets lost between threads
-        )
-        self.drop_from = self.drop_to = 0
-
-
 class Recorder:
     """Takes spans while a profile runs. Every method may be called from any thread; none blocks.
 
     The face that hosts see is `mode`, `clock`, `now`, `cpu`, `name`, `lane`, `op`, `here`, `begin`,
     `end`, `put`, `add`, `link`, `lost`, `fault`, `in_flight`, `sight`, `notes`, `taps`,
-    `listeners`, `flush`.
+    `sources`, `listeners`, `flush`.
     """
+
+    #: Tells which class `Recorder(...)` makes; set by `chosen`.
+    chosen: ClassVar[Callable[[], type[Recorder]] | None] = None
+
+    #: Rows a thread may have waiting, where nobody says how many.
+    default_bound = BOUND
+
+    #: An id that no span has.
+    next_id: Callable[[], int]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Recorder:
+        if cls is Recorder and cls.chosen is not None:
+            cls = cls.chosen()
+            if cls is not Recorder:
+                return cls.__new__(cls)
+        return super().__new__(cls)
 
     def __init__(
         self,
         sink: Sink,
         clock: Clock | None = None,
         *,
-        bound: int = BOUND,
+        bound: int = 0,
         mode: str = "full",
     ) -> None:
         self.sink = sink
@@ -90,6 +75,8 @@ class Recorder:
         self.in_flight: list[Callable[[], Iterable[Any]]] = []
         #: Given every batch of finished rows, packed as `model.SPAN`, before it is written.
         self.taps: list[Callable[[bytes], None]] = []
+        #: Asked at every flush, with whether it is the last, for facts of theirs to be written.
+        self.sources: list[Callable[[bool], list[tuple[str, Any]]]] = []
         #: Told "pause", "resume", "step", and "tick" after each flush of the writer.
         self.listeners: list[Callable[[str], None]] = []
         #: Have everything recorded so far written (and tapped) now. Blocks.
@@ -105,15 +92,26 @@ class Recorder:
         self.links_lost = 0
         self.losses: deque[tuple[int, int, int]] = deque()
         self.late: deque[bytes] = deque()
+        self.unfit: deque[Any] = deque()
         self.buffers: list[Buffer] = []
-        self.next_id = count(1).__next__
-        self._bound = bound
+        #: The writer was woken, and has not looked since.
+        self.woken = False
+        self._bound = bound or self.default_bound
         self._next_lane = count().__next__
+        #: Recording was never paused: the clock's CPU time is the one that counts.
+        self.plain_cpu = True
         self._skipped_cpu: dict[int, int] = {}
         self._pause_cpu: dict[int, int] = {}
         self._local = threading.local()
         self._foreign: dict[int, Buffer] = {}  # by ident
         self._lane_of: dict[int, int] = {}  # by ident, for threads that have no buffer yet
+        self._set_up()
+
+    def _set_up(self) -> None:
+        self.next_id = count(1).__next__
+
+    def _new_buffer(self, lane: int) -> Buffer:
+        return Buffer(lane, self._bound)
 
     # --- where and when ---------------------------------------------------------------------------
 
@@ -132,7 +130,7 @@ class Recorder:
         if foreign and ident in self._foreign:
             return self._foreign[ident]
         lane = self._lane_of.pop(ident, -1)
-        buffer = Buffer(lane if lane >= 0 else self._thread_lane(thread), self._bound)
+        buffer = self._new_buffer(lane if lane >= 0 else self._thread_lane(thread))
         self.buffers.append(buffer)
         if foreign:
             self._foreign[ident] = buffer
@@ -223,15 +221,16 @@ class Recorder:
         """Take one finished span as the bare tuple of its fields."""
         buffer = self.here()
         waiting = len(buffer.rows)
-        if waiting >= buffer.wake_at:
-            if waiting >= buffer.bound:
-                buffer.drop_from = min(buffer.drop_from or row[8], row[8])
-                buffer.drop_to = row[9]
-                buffer.dropped += 1
-                return
-            if not self.wake.is_set():
-                self.wake.set()
+        if waiting >= buffer.bound:
+            buffer.drop_from = min(buffer.drop_from or row[8], row[8])
+            buffer.drop_to = row[9]
+            buffer.dropped += 1
+            return
         buffer.rows.append(row)
+        if waiting + 1 >= buffer.wake_at and not self.woken:
+            # First: a signal handler that comes while the event is locked may record as well.
+            self.woken = True
+            self.wake.set()
 
     def add(self, rows: Rows) -> None:
         """Late delivery: many finished spans as one `model.SPAN` table."""
@@ -270,6 +269,7 @@ class Recorder:
         """Stop the clocks of the recording. Calls that run now go on and keep their rows."""
         if not self.paused_ns:
             self.paused_ns = self.now()
+            self.plain_cpu = False
             # Of every thread: a call that was found running has recorded nothing on its own yet.
             self._pause_cpu = {ident: self.clock.cpu_of(ident) for ident in current_frames()}
 

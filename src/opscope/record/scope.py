@@ -14,6 +14,7 @@ from threading import get_ident
 from types import FrameType
 
 from opscope.model import Flag, Kind, Phase
+from opscope.record.extension import native
 from opscope.record.recorder import Recorder
 
 
@@ -22,6 +23,7 @@ class Frame:
 
     __slots__ = (
         "around",
+        "aside",
         "call",
         "closed",
         "cpu",
@@ -45,6 +47,7 @@ class Frame:
         self.lane = -1
         self.cpu = 0  #: the thread's CPU time when the call had used none
         self.around: tuple[Frame, ...] = ()  #: known frames inside it when it was found running
+        self.aside = 0  #: ident of the thread if it does something nobody owns, see `stand_aside`
         self.closed = False  #: over, and no copy of the context that still holds it may use it
         self.left = False  #: its end has begun: too late to take it into a new recording
         self.ticket = [None]  #: whoever pops it ends the span, see `claim`
@@ -65,6 +68,7 @@ _COLLECTS_ANYWHERE = sys.version_info < (3, 12)
 
 _current: ContextVar[Frame | None] = ContextVar("opscope_call", default=None)
 _waiting: set[tuple[int, Frame]] = set()
+_setting: set[int] = set()
 
 #: Frames of calls that were found running, innermost last, by the ident of their thread, whose
 #: context cannot be written from outside. Almost always empty, so looking is cheap.
@@ -90,6 +94,24 @@ def held() -> Frame | None:
     return _current.get()
 
 
+def stand_aside() -> Frame | None:
+    """What this thread does from now on belongs to nobody; returns what `step_back` takes.
+
+    Only marks what is current: the ContextVar must not be set where garbage is being collected,
+    which before CPython 3.12 happens in the middle of setting one.
+    """
+    frame = held()
+    if frame is None or frame.aside:
+        return None
+    frame.aside = get_ident()
+    return frame
+
+
+def step_back(frame: Frame) -> None:
+    """The end of what `stand_aside` began."""
+    frame.aside = 0
+
+
 def held_in(context: Context) -> Frame | None:
     """The same for a context that is not the current one."""
     return context.get(_current)
@@ -97,7 +119,18 @@ def held_in(context: Context) -> Frame | None:
 
 def push(frame: Frame | None) -> None:
     """Make the frame current, or put back what `held` gave."""
-    _current.set(frame)
+    if not _COLLECTS_ANYWHERE:
+        _current.set(frame)
+        return
+    # Garbage may be collected in the middle of setting, and CPython does not survive a finalizer
+    # that sets the variable there: what such a one calls is recorded without being current.
+    ident = get_ident()
+    if ident not in _setting:
+        _setting.add(ident)
+        try:
+            _current.set(frame)
+        finally:
+            _setting.discard(ident)
 
 
 def link(inner: Frame | None = None) -> Frame | None:
@@ -117,7 +150,7 @@ def pull(frame: Frame) -> None:
     """Unlink the frame wherever it stands; frames inside it that are still open stay."""
     top = _current.get()
     if top is frame:
-        _current.set(frame.outer)
+        push(frame.outer)
     else:
         for inner in _outwards(top):
             if inner.outer is frame:
@@ -163,7 +196,8 @@ def enter(
     elif (
         outer is not None
         and outer.recorder is recorder
-        and not (adopted or outer.closed or recorder.closed or outer.yielding is not None)
+        and not (adopted or outer.closed or recorder.closed or outer.aside)
+        and outer.yielding is None
     ):
         if under < 0:
             under = outer.call
@@ -185,7 +219,7 @@ def enter(
         submitted_ns=submitted_ns,
         submitted_lane=submitted_lane,
     )
-    _current.set(frame)
+    push(frame)
     return frame
 
 
@@ -270,9 +304,11 @@ def _live(frame: Frame | None) -> Frame | None:
 def _open(frame: Frame | None, recorder: Recorder) -> Frame | None:
     if frame is None:
         return None
-    if frame.recorder is recorder and not frame.closed and frame.yielding is None:
+    if frame.recorder is recorder and not (frame.closed or frame.aside) and frame.yielding is None:
         return frame
     for walk in _outwards(frame):
+        if walk.aside == get_ident():
+            return None
         if walk.recorder is recorder and not walk.closed:
             if walk.yielding is None or _runs(walk.yielding):
                 return walk
@@ -306,3 +342,17 @@ def _runs(generator: FrameType) -> bool:
     finally:
         if collecting:
             gc.enable()
+
+
+if native is not None:
+    # The same in C, which comes back to these for all that is rare.
+    native.bind(
+        _current, adopted, _waiting, Phase.NONE,
+        enter=enter, leave=leave, find=current, link=link, open=_open, pull=pull,
+    )  # fmt: skip
+    globals().update(
+        {
+            name: getattr(native, name)
+            for name in ("Frame", "enter", "leave", "current", "owner", "held", "push", "claim")
+        }
+    )

@@ -14,7 +14,8 @@ class Tables:
     """Index by text, key or operator. Any thread; looking up what is known takes no lock."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        # A finalizer may want a name while one is being made on this very thread.
+        self._lock = threading.RLock()
         self.names: list[str] = []
         self.lanes: list[Lane] = []
         self.ops: list[tuple[int, Op]] = []

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import os
 import platform
-import struct
 import sys
 import threading
 from collections.abc import Mapping
-from itertools import starmap
 from typing import Any
 
-from opscope.model import SPAN, SPAN_FORMAT, Sight
+import numpy as np
+
+from opscope.model import SPAN, Sight
 from opscope.record.begun import Begun
-from opscope.record.recorder import Buffer, Recorder, Row, Sink, log
+from opscope.record.buffer import Buffer, does_not_fit, log
+from opscope.record.packed import joined, newest
+from opscope.record.recorder import Recorder, Sink
 
 #: How often the file is brought up to date, in seconds: what a killed process can lose.
 FLUSH_S = 0.25
-
-_pack = struct.Struct(SPAN_FORMAT).pack
 
 
 class Writer(threading.Thread):
@@ -36,7 +36,7 @@ class Writer(threading.Thread):
         self.lost = 0
         self._flush_s = flush_s
         self._flushing = threading.Lock()
-        self._held: list[Row] = []
+        self._held = b""  # rows that go with the next flush
         self._begun = Begun()
         self._told_lists = {"broken": 0, "notes": 0, "pauses": 0, "sight": 0}
         self._ending = self._closed = False
@@ -46,6 +46,7 @@ class Writer(threading.Thread):
         while not self._ending:
             wake.wait(self._flush_s)
             wake.clear()
+            self.recorder.woken = False
             if not self._ending:
                 self.flush()
                 self.recorder.tell("tick")
@@ -129,29 +130,31 @@ class Writer(threading.Thread):
         """
         recorder = self.recorder
         now_open = dict(recorder.opened) if last else {}
-        rows, self._held = self._held, []
-        counted = [(buffer, len(buffer.rows)) for buffer in list(recorder.buffers)]
+        rows, self._held = [self._held], b""
+        counted = [(buffer, buffer.waiting()) for buffer in list(recorder.buffers)]
         late = len(recorder.late)
         links = len(recorder.links)
         if not last:
             now_open = dict(recorder.opened)
-        for buffer, size in counted:
-            rows += _taken(buffer, size)
+        rows += [_taken(buffer, size) for buffer, size in counted]
         if not last:
-            for buffer in list(recorder.buffers):
-                self._held += _taken(buffer, len(buffer.rows))
-        packed = [_packed(rows)]
-        self._tap(packed[0])
-        packed += [recorder.late.popleft() for _ in range(late)]
-        spans = b"".join(packed)
-        spans += _packed(self._begun.settle(now_open, spans, self._held, recorder.now()))
+            self._held = joined([_taken(b, b.waiting()) for b in list(recorder.buffers)])
+        while recorder.unfit:
+            does_not_fit(recorder.unfit.popleft())
+        packed = joined(rows)
+        self._tap(packed)
+        spans = joined([packed, *(recorder.late.popleft() for _ in range(late))])
+        held = np.frombuffer(self._held, SPAN)
+        settled = self._begun.settle(now_open, spans, held, recorder.now())
+        if settled:
+            spans += np.array(settled, SPAN).tobytes()
         # What began later than anything seen so far has no rows here, and perhaps an owner who is
         # not shown as open yet.
-        newest = max(max(now_open, default=0), max((row[0] for row in rows), default=0))
-        ended = [row for row in self._held if row[0] <= newest]
+        last_seen = max(max(now_open, default=0), newest(packed))
+        ended = held[held["id"] <= last_seen]
         opened = self._begun.news(now_open, ended, everything=last)
         # Only now: whatever the rows above refer to was interned before them.
-        facts = [*recorder.tables.news(), *self._lists()]
+        facts = [*recorder.tables.news(), *self._lists(), *self._asked(last)]
         if opened:
             facts.append(("open", opened))
         if spans:
@@ -173,13 +176,22 @@ class Writer(threading.Thread):
             except Exception as error:
                 self.recorder.fault("tap", error)
 
+    def _asked(self, last: bool) -> list[tuple[str, Any]]:
+        facts: list[tuple[str, Any]] = []
+        for source in list(self.recorder.sources):
+            try:
+                facts += source(last)
+            except Exception as error:
+                self.recorder.fault("source of facts", error)
+        return facts
+
     def _forget_dead(self, counted: list[tuple[Buffer, int]]) -> None:
         """Let go of the empty buffers of threads that are gone: a program may start millions."""
         for buffer, _ in counted:
             thread = buffer.thread()
             dead = thread is None or not thread.is_alive()
             # Looked at after that: a thread that is gone adds no more.
-            if dead and not buffer.rows and buffer.dropped == buffer.reported:
+            if dead and not buffer.waiting() and buffer.dropped == buffer.reported:
                 self.recorder.buffers.remove(buffer)
 
     def _lists(self) -> list[tuple[str, Any]]:
@@ -201,24 +213,8 @@ def _put(sink: Sink, word: str, data: Any) -> None:
         log.exception("opscope: part of the recording was lost: %s", word)
 
 
-def _taken(buffer: Buffer, size: int) -> list[Row]:
-    popleft = buffer.rows.popleft
-    return [popleft() for _ in range(size)]
-
-
-def _packed(rows: list[Row]) -> bytes:
-    try:
-        return b"".join(starmap(_pack, rows))
-    except struct.error:
-        return b"".join(_packed_or_nothing(row) for row in rows)
-
-
-def _packed_or_nothing(row: Row) -> bytes:
-    try:
-        return _pack(*row)
-    except struct.error:
-        log.error("opscope: a span does not fit the file and is left out: %r", row)
-        return b""
+def _taken(buffer: Buffer, size: int) -> bytes:
+    return buffer.take(size)
 
 
 def _drop(buffer: Buffer) -> tuple[int, int, int] | None:

@@ -38,6 +38,7 @@ TAGS = {
     "anchor": b"TIME",  # [monotonic ns, wall-clock ns]
     "broken": b"BROK",  # [text, ...]: hooks that were switched off
     "notes": b"NOTE",  # [text, ...]
+    "costs": b"COST",  # {kind: [ns inside the span, ns outside of it], ...}
     "end": b"DONE",  # {end_ns}
 }
 WORDS = {tag: word for word, tag in TAGS.items()}

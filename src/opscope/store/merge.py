@@ -60,6 +60,7 @@ def merge(sessions: Sequence[Session]) -> Session:
         samples=tuple(sample for session in sessions for sample in session.samples),
         sight=_seen_by_all([sight for session in sessions for sight in session.sight]),
         processes=tuple(processes),
+        corrected=any(session.corrected for session in sessions),
     )
 
 

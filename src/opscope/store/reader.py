@@ -100,6 +100,7 @@ class _Build:
         self.rows["spans"] = [no_rows(SPAN)]
         self.process = Process()
         self.anchors: list[tuple[int, int]] = []
+        self.costs: dict[str, tuple[int, int]] = {}
         self.end_ns: int | None = None
         self.damage: list[str] = []
 
@@ -123,6 +124,8 @@ class _Build:
         elif word == "anchor":
             mono, wall = map(int, data)
             self.anchors.append((mono, wall))
+        elif word == "costs":
+            self.costs = {str(k): (int(inside), int(out)) for k, (inside, out) in data.items()}
         elif word == "end":
             self.end_ns = int(data["end_ns"])
 
@@ -140,6 +143,7 @@ class _Build:
             damage="; ".join(self.damage),
             broken=tuple(self.lists["broken"]),
             notes=tuple(self.lists["notes"]),
+            costs=self.costs,
         )
         return Session(
             spans=spans,

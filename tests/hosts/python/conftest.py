@@ -8,8 +8,16 @@ from collections.abc import Callable
 import pytest
 from tests.hosts.checks import Scene
 from tests.hosts.python.ways import Act
+from tests.recorders import recorder_kind
 
 from opscope import custom_op
+
+__all__ = ["recorder_kind"]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _on_both(recorder_kind: str) -> None:
+    """Every test of this folder runs on both recorders."""
 
 
 @pytest.fixture

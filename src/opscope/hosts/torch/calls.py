@@ -87,11 +87,14 @@ class Calls:
     def _end(self, frame: Frame, flags: int) -> None:
         recorder = self.recorder
         try:
+            if frame.mark is None:
+                scope.leave(frame, flags)  # which looks at the clocks itself, and faster
+                return
             now = recorder.now()
             here = frame.cpu >= 0 and recorder.here().lane == frame.lane
             used = max(recorder.cpu() - frame.cpu, 0) if here else -1
             row = recorder.opened.get(frame.call)
-            first, last = frame.mark or (0, 0)
+            first, last = frame.mark
             if first > 0 and row is not None:
                 self._dispatch(frame, row[8], first)
                 self._dispatch(frame, last or now, now)

@@ -15,6 +15,7 @@ from opscope.present.page import assets, timeline
 from opscope.present.page.facts import recorded, remarks, title
 from opscope.present.page.headline import figures, headline
 from opscope.present.page.icicle import icicle
+from opscope.present.page.lines import hot_lines
 from opscope.present.page.operators import operators, outermost, total
 from opscope.present.text import shorten, visible
 
@@ -59,6 +60,7 @@ def write_page(session: Session, file: TextIO) -> None:
         data=[
             ("whole-data", as_data(total(rows))),
             ("operators-data", as_data(operators(session))),
+            ("lines-data", as_data(hot_lines(session))),
             ("icicle-data", as_data(icicle(session))),
             ("timeline-data", as_data(timeline.packed(session))),
         ],

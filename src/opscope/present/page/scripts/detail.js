@@ -109,7 +109,7 @@ const block = (phase, keys) => {
     el("span", "soft", `${plural(phase.calls, "call")}, ${ns(times("wall_ns"))}`), ...flags);
   const grid = el("div", "panels", ...PANELS.map((column) =>
     el("div", "column", ...column.map((make) => make(phase, times)))));
-  return el("section", "phase", line, grid);
+  return el("section", "phase", line, grid, opscope.lines(phase));
 };
 
 opscope.detail = (row, keys) => {

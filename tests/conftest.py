@@ -1,0 +1,24 @@
+"""For all tests. Garbage is collected when Python likes, and tests count what is recorded. Chance
+belongs into fuzz/ and `--hypothesis-profile random`: a suite must say the same twice."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+import pytest
+from hypothesis import settings
+
+from opscope import profiler
+
+settings.register_profile("same", derandomize=True)
+settings.register_profile("random", derandomize=False)
+settings.load_profile("same")
+
+
+@pytest.fixture(autouse=True)
+def _collections_are_not_recorded(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless the module of the test says `COLLECTIONS = True`."""
+    if not getattr(request.module, "COLLECTIONS", False):
+        monkeypatch.setattr(profiler, "collections_seen", lambda recorder: nullcontext())
