@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 import sys
 import sysconfig
 import tempfile
@@ -22,6 +23,8 @@ PLACE = "opscope/record"
 class NativeRecorder(BuildHookInterface):
     """Asked before a wheel is put together; an editable install is one too."""
 
+    _scratch: Path | None = None
+
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Build into `src/` for an editable install, else straight into the wheel."""
         if self.target_name != "wheel":
@@ -33,7 +36,10 @@ class NativeRecorder(BuildHookInterface):
                 stale.unlink()
         why = _why_not()
         if not why:
-            into = root / "src" / PLACE if editable else Path(tempfile.mkdtemp(prefix="opscope-"))
+            if editable:
+                into = root / "src" / PLACE
+            else:
+                into = self._scratch = Path(tempfile.mkdtemp(prefix="opscope-"))
             try:
                 built = build(root, into)
             except (Exception, SystemExit) as error:
@@ -47,6 +53,11 @@ class NativeRecorder(BuildHookInterface):
             self.app.display_warning(
                 f"opscope is built without its C extension, so it records more slowly: {why}"
             )
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """What was built is in the wheel now."""
+        if self._scratch is not None:
+            shutil.rmtree(self._scratch, ignore_errors=True)
 
 
 def _suffix() -> str:

@@ -8,6 +8,9 @@ import sysconfig
 import time
 from types import ModuleType
 
+#: Which face of the extension the Python half knows: both count up when the other must follow.
+FACE = 2
+
 #: Which recorder to use: "python" or "native". Unset: native where it is there.
 VARIABLE = "OPSCOPE_RECORDER"
 
@@ -31,6 +34,8 @@ def _load() -> tuple[ModuleType | None, str]:
         return None, "it was not built: no C compiler when opscope was installed, or OPSCOPE_PURE=1"
     except ImportError as error:  # another Python's, or not in this interpreter
         return None, f"it cannot be loaded: {error}"
+    if getattr(_native, "FACE", 0) != FACE:
+        return None, "it was built from other sources than these: install opscope again"
     before = time.perf_counter_ns()
     now = _native.now()
     if not before <= now <= time.perf_counter_ns():

@@ -42,6 +42,7 @@ def collections_seen(recorder: Recorder) -> Iterator[None]:
         places = [place for place, found in enumerate(callbacks) if found is told]
         for place in reversed(places):
             del callbacks[place]
+        scope.collecting(False)  # where a finalizer ends the recording
         if not places:
             recorder.notes.append(
                 "the program took opscope's callback out of gc.callbacks: garbage collection "
@@ -63,7 +64,8 @@ class Pauses:
     def _teller(self) -> Callable[[str, dict[str, Any]], None]:
         """The callback. One closure, because young collections come in their thousands."""
         recorder, now = self._recorder, self._recorder.now
-        stand_aside, step_back = scope.stand_aside, scope.step_back
+        stand_aside, step_back, collecting = scope.stand_aside, scope.step_back, scope.collecting
+        anywhere = scope.COLLECTS_ANYWHERE
         frame: Frame | None = None
         start_ns = 0
         cpu = -1
@@ -72,6 +74,8 @@ class Pauses:
             """A collection begins or ends, on the calling thread. No error of its own gets out."""
             nonlocal frame, start_ns, cpu
             try:
+                if anywhere:
+                    collecting(phase == "start")
                 if phase == "start":
                     if recorder.paused_ns or recorder.closed or WHERE in recorder.off:
                         return

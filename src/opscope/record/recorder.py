@@ -7,6 +7,7 @@ tuples of the twelve fields of `model.SPAN`, as an object per event costs severa
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable
 from itertools import count
@@ -104,7 +105,8 @@ class Recorder:
         self._pause_cpu: dict[int, int] = {}
         self._local = threading.local()
         self._foreign: dict[int, Buffer] = {}  # by ident
-        self._lane_of: dict[int, int] = {}  # by ident, for threads that have no buffer yet
+        # By ident, for threads that have no buffer yet; the thread tells if it is still the one.
+        self._lane_of: dict[int, tuple[int, weakref.ref[threading.Thread] | None]] = {}
         self._set_up()
 
     def _set_up(self) -> None:
@@ -129,7 +131,8 @@ class Recorder:
         foreign = isinstance(thread, threading._DummyThread)
         if foreign and ident in self._foreign:
             return self._foreign[ident]
-        lane = self._lane_of.pop(ident, -1)
+        lane = self._known_lane(ident, thread)
+        self._lane_of.pop(ident, None)
         buffer = self._new_buffer(lane if lane >= 0 else self._thread_lane(thread))
         self.buffers.append(buffer)
         if foreign:
@@ -141,10 +144,22 @@ class Recorder:
         for buffer in list(self.buffers):
             if buffer.ident == ident and (thread := buffer.thread()) and thread.is_alive():
                 return buffer.lane
-        if ident not in self._lane_of:
-            threads = {thread.ident: thread for thread in threading.enumerate()}
-            self._lane_of[ident] = self._thread_lane(threads.get(ident))
-        return self._lane_of[ident]
+        threads = {thread.ident: thread for thread in threading.enumerate()}
+        found = threads.get(ident)
+        lane = self._known_lane(ident, found)
+        if lane < 0:
+            lane = self._thread_lane(found)
+            self._lane_of[ident] = lane, None if found is None else weakref.ref(found)
+        return lane
+
+    def _known_lane(self, ident: int, thread: threading.Thread | None) -> int:
+        """The lane `lane_of` gave this very thread; -1: none. Idents are used again."""
+        lane, known = self._lane_of.get(ident, (-1, None))
+        if known is not None:
+            return lane if known() is thread else -1
+        # One that Python did not start may only now have become known to it.
+        foreign = thread is None or isinstance(thread, threading._DummyThread)
+        return lane if foreign else -1
 
     def _thread_lane(self, thread: threading.Thread | None) -> int:
         name, native = (thread.name, thread.native_id or 0) if thread else ("thread", 0)

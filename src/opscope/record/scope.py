@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextvars import Context, ContextVar
 from threading import get_ident
 from types import FrameType
+from typing import Any
 
 from opscope.model import Flag, Kind, Phase
 from opscope.record.extension import native
@@ -64,11 +65,12 @@ class Frame:
 _LONGEST = 1_000_000
 
 #: From CPython 3.12 on garbage is collected between two instructions only.
-_COLLECTS_ANYWHERE = sys.version_info < (3, 12)
+COLLECTS_ANYWHERE = sys.version_info < (3, 12)
 
 _current: ContextVar[Frame | None] = ContextVar("opscope_call", default=None)
 _waiting: set[tuple[int, Frame]] = set()
 _setting: set[int] = set()
+_collecting: list[Any] = [0, None]  # see `collecting`
 
 #: Frames of calls that were found running, innermost last, by the ident of their thread, whose
 #: context cannot be written from outside. Almost always empty, so looking is cheap.
@@ -91,7 +93,28 @@ def owner(recorder: Recorder) -> int:
 
 def held() -> Frame | None:
     """What the calling thread or task holds as current, whichever recording it belongs to."""
+    if keeps_beside():
+        return _collecting[1]  # type: ignore[no-any-return]
     return _current.get()
+
+
+def collecting(begins: bool) -> None:
+    """The calling thread begins, or has ended, to collect garbage; for `COLLECTS_ANYWHERE` only.
+
+    Until then what is current there is kept beside the ContextVar: the program may be in the middle
+    of setting one of its own, and CPython does not survive a finalizer that sets another there.
+    """
+    if begins and not _collecting[0]:
+        _collecting[1] = held()
+        _collecting[0] = get_ident()
+    elif not begins and keeps_beside():
+        _collecting[0] = 0
+        _collecting[1] = None
+
+
+def keeps_beside() -> bool:
+    """Whether the calling thread collects garbage now, see `collecting`."""
+    return bool(_collecting[0]) and _collecting[0] == get_ident()
 
 
 def stand_aside() -> Frame | None:
@@ -119,8 +142,11 @@ def held_in(context: Context) -> Frame | None:
 
 def push(frame: Frame | None) -> None:
     """Make the frame current, or put back what `held` gave."""
-    if not _COLLECTS_ANYWHERE:
+    if not COLLECTS_ANYWHERE:
         _current.set(frame)
+        return
+    if keeps_beside():
+        _collecting[1] = frame
         return
     # Garbage may be collected in the middle of setting, and CPython does not survive a finalizer
     # that sets the variable there: what such a one calls is recorded without being current.
@@ -148,7 +174,9 @@ def link(inner: Frame | None = None) -> Frame | None:
 
 def pull(frame: Frame) -> None:
     """Unlink the frame wherever it stands; frames inside it that are still open stay."""
-    top = _current.get()
+    top = held()
+    if keeps_beside():
+        frame.closed = True  # the ContextVar may hold it all the same
     if top is frame:
         push(frame.outer)
     else:
@@ -190,7 +218,7 @@ def enter(
 
     Its owner is the current call, or `under` where the host knows better (0: none).
     """
-    outer = _current.get()
+    outer = held()
     if outer is None and not adopted:
         under = max(under, 0)
     elif (
@@ -277,7 +305,7 @@ def wait_over(frame: Frame) -> None:
 
 def _innermost() -> Frame | None:
     """What the context holds, or the adopted call of this thread where that one lies inside."""
-    frame = _current.get()
+    frame = held()
     if adopted:
         found = adopted.get(get_ident())
         if found is not None and not any(
@@ -332,7 +360,7 @@ def _outwards(frame: Frame | None) -> Iterator[Frame]:
 
 def _runs(generator: FrameType) -> bool:
     """Whether a generator is not suspended: only then it has a caller."""
-    if not _COLLECTS_ANYWHERE:
+    if not COLLECTS_ANYWHERE:
         return generator.f_back is not None
     # Looking may make a frame object of a caller on another thread, see `adopt`.
     collecting = gc.isenabled()
@@ -353,6 +381,17 @@ if native is not None:
     globals().update(
         {
             name: getattr(native, name)
-            for name in ("Frame", "enter", "leave", "current", "owner", "held", "push", "claim")
+            for name in (
+                "Frame",
+                "enter",
+                "leave",
+                "current",
+                "owner",
+                "held",
+                "push",
+                "claim",
+                "collecting",
+                "keeps_beside",
+            )
         }
     )

@@ -68,6 +68,11 @@ def test_why_it_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
         with monkeypatch.context() as patch:
             patch.setattr(extension.time, "perf_counter_ns", lambda: 5)
             assert extension._load() == (None, "its clock is not the one Python takes")
+        with monkeypatch.context() as patch:
+            patch.setattr(extension, "FACE", native.FACE + 1)
+            found, why = extension._load()
+            assert found is None
+            assert "install opscope again" in why
         assert extension._load() == (native, "")
 
 

@@ -24,7 +24,9 @@ static int64_t system_now(void) {
 
 /* What a clock written in Python says. */
 static int ask(PyObject *clock, int64_t *found) {
+    Py_INCREF(clock); /* it may take another one's place meanwhile */
     PyObject *said = PyObject_CallNoArgs(clock);
+    Py_DECREF(clock);
     if (!said) return -1;
     int failed = to_int64(said, found);
     Py_DECREF(said);
@@ -119,26 +121,35 @@ int core_begin(Core *core, const Span *span, int64_t *id) {
     return failed;
 }
 
-int core_end(Core *core, int64_t id, int flags, int64_t cpu_ns, int64_t now) {
+int core_unfit(Core *core, PyObject *row) {
+    PyObject *done = PyObject_CallMethodOneArg((PyObject *)core, state.unfit, row);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
+int core_end(Core *core, int64_t id, int64_t flags, int64_t cpu_ns, int64_t now) {
     if (!ready(core)) return -1;
     PyObject *key = PyLong_FromLongLong(id);
     if (!key) return -1;
     int failed = -1;
     Span span;
-    PyObject *row = PyDict_GetItemWithError(core->opened, key);
+    PyObject *opened = core->opened; /* waking the writer may run what takes it away */
+    Py_INCREF(opened);
+    PyObject *row = PyDict_GetItemWithError(opened, key);
     if (!row) {
         failed = PyErr_Occurred() ? -1 : 0; /* unknown, or ended before */
         goto done;
     }
     Py_INCREF(row);
     if (!span_from(row, &span)) {
+        int fits = (flags | span.flags) == (int16_t)(flags | span.flags);
         span.flags |= (int16_t)flags;
         span.end_ns = now > span.start_ns ? now : span.start_ns;
         span.cpu_ns = cpu_ns;
         /* In this order the writer finds the call among the open ones or in a buffer, whatever
          * waking it may run. */
-        failed = core_put(core, &span);
-        if (PyDict_DelItem(core->opened, key)) {
+        failed = fits ? core_put(core, &span) : core_unfit(core, row);
+        if (PyDict_DelItem(opened, key)) {
             if (!failed && PyErr_ExceptionMatches(PyExc_KeyError))
                 PyErr_Clear(); /* ended by what waking it ran */
             else
@@ -147,6 +158,7 @@ int core_end(Core *core, int64_t id, int flags, int64_t cpu_ns, int64_t now) {
     }
     Py_DECREF(row);
 done:
+    Py_DECREF(opened);
     Py_DECREF(key);
     return failed;
 }
@@ -205,16 +217,21 @@ static PyObject *method_end(PyObject *self, PyObject *const *args, Py_ssize_t co
     for (int index = 0; index < 4; index++)
         if (given[index] && to_int64(given[index], &values[index])) return NULL;
     if (!values[3] && core_now(core, &values[3])) return NULL;
-    if (core_end(core, values[0], (int)values[1], values[2], values[3])) return NULL;
+    if (core_end(core, values[0], values[1], values[2], values[3])) return NULL;
     Py_RETURN_NONE;
 }
 
 static PyObject *method_put(PyObject *self, PyObject *fields) {
     Span span;
     if (span_from(fields, &span)) {
-        if (!PyErr_ExceptionMatches(PyExc_OverflowError)) return NULL;
+        /* As in Python, where the writer finds out: whoever puts a wrong row is not the program. */
+        if ((!PyTuple_Check(fields) && !PyList_Check(fields)) ||
+            !(PyErr_ExceptionMatches(PyExc_OverflowError) ||
+              PyErr_ExceptionMatches(PyExc_TypeError) || PyErr_ExceptionMatches(PyExc_ValueError)))
+            return NULL;
         PyErr_Clear();
-        return PyObject_CallMethodOneArg(self, state.unfit, fields); /* the writer tells of it */
+        if (core_unfit((Core *)self, fields)) return NULL;
+        Py_RETURN_NONE;
     }
     if (core_put((Core *)self, &span)) return NULL;
     Py_RETURN_NONE;

@@ -7,45 +7,6 @@ static PyObject *none_or(PyObject *thing) {
     return found;
 }
 
-int frame_held(PyObject **frame) {
-    if (PyContextVar_Get(state.current, NULL, frame)) return -1;
-    if (*frame == Py_None) Py_CLEAR(*frame);
-    return 0;
-}
-
-static int make_current(PyObject *frame) {
-#if PY_VERSION_HEX < 0x030C0000
-    /* Else garbage may be collected in the middle of it, and a finalizer that enters a call would
-     * set the variable inside its own setting, which CPython does not survive. */
-    int collects = PyGC_Disable();
-#endif
-    PyObject *token = PyContextVar_Set(state.current, frame ? frame : Py_None);
-#if PY_VERSION_HEX < 0x030C0000
-    if (collects) PyGC_Enable();
-#endif
-    if (!token) return -1;
-    Py_DECREF(token);
-    return 0;
-}
-
-/* Whether a frame is the innermost open one of that recording, without a second look. */
-static int plainly_open(const Frame *frame, PyObject *recorder) {
-    return frame->recorder == recorder && !frame->closed && !frame->yielding && !frame->aside;
-}
-
-int frame_current(PyObject *recorder, PyObject **frame) {
-    if (frame_held(frame)) return -1;
-    if (!PyDict_GET_SIZE(state.adopted)) {
-        if (!*frame) return 0;
-        if (is_frame(*frame) && plainly_open((Frame *)*frame, recorder)) return 0;
-    }
-    Py_XDECREF(*frame);
-    *frame = PyObject_CallOneArg(state.find, recorder);
-    if (!*frame) return -1;
-    if (*frame == Py_None) Py_CLEAR(*frame);
-    return 0;
-}
-
 static int set_phase(Frame *frame, PyObject *phase) {
     int64_t number;
     if (to_int64(phase, &number)) return -1;
@@ -156,7 +117,7 @@ static int set_phase_of(PyObject *self, PyObject *value, void *nothing) {
 
 static PyObject *get_waiting(PyObject *self, void *nothing) {
     (void)nothing;
-    if (!PySet_GET_SIZE(state.waiting)) Py_RETURN_FALSE;
+    if (!state.waiting || !PySet_GET_SIZE(state.waiting)) Py_RETURN_FALSE;
     PyObject *key = Py_BuildValue("kO", PyThread_get_thread_ident(), self);
     if (!key) return NULL;
     int found = PySet_Contains(state.waiting, key);
@@ -213,7 +174,7 @@ static int find_outer(Core *core, PyObject **outer, int64_t *under) {
             if (*under < 0) *under = 0;
             return 0;
         }
-        if (is_frame(*outer) && plainly_open((Frame *)*outer, recorder) && !core->closed) {
+        if (plainly_open(*outer, recorder) && !core->closed) {
             if (*under < 0) *under = ((Frame *)*outer)->call;
             return 0;
         }
@@ -261,6 +222,11 @@ static PyObject *enter(PyObject *module, PyObject *const *args, Py_ssize_t count
                      .phase = frame->phase_number, .flags = (int16_t)flags, .lane = frame->lane,
                      .submitted_lane = submitted_lane < 0 ? frame->lane : (int32_t)submitted_lane,
                      .submitted_ns = submitted_ns, .cpu_ns = -1};
+        if (span.name != name || span.flags != flags ||
+            (submitted_lane >= 0 && span.submitted_lane != submitted_lane)) {
+            PyErr_SetString(PyExc_OverflowError, "enter() was given a number that does not fit a span");
+            goto failed;
+        }
         if (core_begin(core, &span, &id)) goto failed;
     }
     frame->call = id;
@@ -278,6 +244,7 @@ static int unlink_frame(Frame *frame) {
     PyObject *kind, *error, *trace, *top;
     PyErr_Fetch(&kind, &error, &trace);
     int failed = frame_held(&top);
+    if (is_beside()) frame->closed = 1; /* the ContextVar may hold it all the same */
     if (!failed && top == (PyObject *)frame && !PyDict_GET_SIZE(state.adopted)) {
         failed = make_current(frame->outer);
     } else if (!failed) {
@@ -309,10 +276,13 @@ static PyObject *leave(PyObject *module, PyObject *const *args, Py_ssize_t count
         if (!(names[index] = PyUnicode_InternFromString(texts[index]))) return NULL;
     if (take_arguments("leave", args, count, by_name, names, 4, 1, given)) return NULL;
     if (given[2] == Py_None) given[2] = NULL;
+    Frame *frame = (Frame *)given[0];
     if ((given[1] && to_int64(given[1], &flags)) || (given[2] && to_int64(given[2], &cpu)) ||
-        (given[3] && to_int64(given[3], &end_ns)))
+        (given[3] && to_int64(given[3], &end_ns))) {
+        frame->left = frame->claimed = 1;
+        unlink_frame(frame); /* or whatever comes next on this thread would lie in it */
         return NULL;
-    Frame *frame = (Frame *)args[0];
+    }
     Core *core = (Core *)frame->recorder;
     frame->left = 1;
     int ours = !core->closed && !frame->claimed;
@@ -324,39 +294,7 @@ static PyObject *leave(PyObject *module, PyObject *const *args, Py_ssize_t count
             cpu = cpu > frame->cpu ? cpu - frame->cpu : 0;
     }
     if (unlink_frame(frame)) return NULL;
-    if (ours && core_end(core, frame->call, (int)flags, cpu, end_ns)) return NULL;
-    Py_RETURN_NONE;
-}
-
-static PyObject *current(PyObject *module, PyObject *recorder) {
-    PyObject *frame;
-    (void)module;
-    if (frame_current(recorder, &frame)) return NULL;
-    if (frame) return frame;
-    Py_RETURN_NONE;
-}
-
-static PyObject *owner(PyObject *module, PyObject *recorder) {
-    PyObject *frame;
-    (void)module;
-    if (frame_current(recorder, &frame)) return NULL;
-    PyObject *call = PyLong_FromLongLong(frame && is_frame(frame) ? ((Frame *)frame)->call : 0);
-    Py_XDECREF(frame);
-    return call;
-}
-
-static PyObject *held(PyObject *module, PyObject *nothing) {
-    PyObject *frame;
-    (void)module;
-    (void)nothing;
-    if (frame_held(&frame)) return NULL;
-    if (frame) return frame;
-    Py_RETURN_NONE;
-}
-
-static PyObject *push(PyObject *module, PyObject *frame) {
-    (void)module;
-    if (make_current(frame)) return NULL;
+    if (ours && core_end(core, frame->call, flags, cpu, end_ns)) return NULL;
     Py_RETURN_NONE;
 }
 
@@ -371,13 +309,9 @@ static PyObject *claim(PyObject *module, PyObject *frame) {
     return PyBool_FromLong(mine);
 }
 
-PyMethodDef scope_functions[] = {
+PyMethodDef frame_functions[] = {
     {"enter", (PyCFunction)(void (*)(void))enter, METH_FASTCALL | METH_KEYWORDS, "See scope.enter."},
     {"leave", (PyCFunction)(void (*)(void))leave, METH_FASTCALL | METH_KEYWORDS, "See scope.leave."},
-    {"current", current, METH_O, "See scope.current."},
-    {"owner", owner, METH_O, "See scope.owner."},
-    {"held", held, METH_NOARGS, "See scope.held."},
-    {"push", push, METH_O, "See scope.push."},
     {"claim", claim, METH_O, "See scope.claim."},
     {NULL, NULL, 0, NULL},
 };

@@ -41,7 +41,6 @@ static PyObject *bind(PyObject *module, PyObject *args, PyObject *by_name) {
     static char *names[] = {"current", "adopted", "waiting", "zero", "enter", "leave",
                             "find", "link", "open", "pull", NULL};
     PyObject *given[10];
-    (void)module;
     if (!PyArg_ParseTupleAndKeywords(args, by_name, "OO!O!OOOOOOO:bind", names, &given[0],
                                      &PyDict_Type, &given[1], &PySet_Type, &given[2], &given[3],
                                      &given[4], &given[5], &given[6], &given[7], &given[8],
@@ -58,6 +57,10 @@ static PyObject *bind(PyObject *module, PyObject *args, PyObject *by_name) {
         Py_INCREF(given[index]);
         Py_XSETREF(*places[index], given[index]);
     }
+    /* Only now: they look at what was just given. */
+    if (PyModule_AddFunctions(module, current_functions) ||
+        PyModule_AddFunctions(module, frame_functions))
+        return NULL;
     Py_RETURN_NONE;
 }
 
@@ -95,7 +98,8 @@ static int fill(PyObject *module) {
         add_type(module, "Frame", &frame_spec, &state.Frame) ||
         add_type(module, "Operators", &operators_spec, &state.Operators))
         return -1;
-    if (PyModule_AddFunctions(module, scope_functions)) return -1;
+    if (PyModule_AddIntConstant(module, "FACE", FACE))
+        return -1;
     return PyModule_AddFunctions(module, packed_functions);
 }
 

@@ -22,6 +22,9 @@
 #define Py_TRASHCAN_END
 #endif
 
+/* Counts up, here and in extension.py, when this half and the Python half must change together. */
+#define FACE 2
+
 /* One span: the 64 bytes of `model.SPAN`, as they stand in the file. */
 typedef struct {
     int64_t id, owner;
@@ -97,7 +100,7 @@ extern State state;
 extern uint64_t buffers_gone; /* how many buffers were ever freed: pointers kept before are stale */
 
 extern PyType_Spec row_spec, buffer_spec, core_spec, frame_spec, operators_spec;
-extern PyMethodDef scope_functions[], packed_functions[];
+extern PyMethodDef current_functions[], frame_functions[], packed_functions[];
 
 /* row.c */
 Row *row_new(void);
@@ -118,9 +121,13 @@ Buffer *core_here(Core *core); /* borrowed */
 int core_put(Core *core, const Span *span);
 int core_open(Core *core, Row *row);
 int core_begin(Core *core, const Span *span, int64_t *id);
-int core_end(Core *core, int64_t id, int flags, int64_t cpu_ns, int64_t now);
+int core_end(Core *core, int64_t id, int64_t flags, int64_t cpu_ns, int64_t now);
+int core_unfit(Core *core, PyObject *row); /* the writer tells of it */
 
-/* frame.c */
+/* current.c */
+int is_beside(void); /* whether this thread must not set the ContextVar now */
+int make_current(PyObject *frame); /* NULL: none */
+int plainly_open(PyObject *held, PyObject *recorder); /* innermost and open, without a second look */
 int frame_current(PyObject *recorder, PyObject **frame); /* a new reference, or NULL */
 int frame_held(PyObject **frame); /* the same, whichever recording it belongs to */
 

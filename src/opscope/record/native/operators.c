@@ -22,6 +22,7 @@ static int find_slot(PyTypeObject *type, const char *name, Py_ssize_t *offset) {
     PyObject *found = PyObject_GetAttrString((PyObject *)type, name);
     if (!found) return -1;
     int good = Py_IS_TYPE(found, &PyMemberDescr_Type) &&
+               PyType_IsSubtype(type, ((PyMemberDescrObject *)found)->d_common.d_type) &&
                ((PyMemberDescrObject *)found)->d_member->type == T_OBJECT_EX;
     if (good)
         *offset = ((PyMemberDescrObject *)found)->d_member->offset;
@@ -177,7 +178,7 @@ static PyObject *operators_new(PyTypeObject *type, PyObject *args, PyObject *by_
                                      &PyDict_Type, &watch, &PyType_Type, &task, &chore, &hidden,
                                      &broken))
         return NULL;
-    if (!is_core(recorder) || !((Core *)recorder)->opened) {
+    if (!is_core(recorder) || !((Core *)recorder)->opened || !state.current) {
         PyErr_SetString(PyExc_TypeError, "Operators needs a native recorder");
         return NULL;
     }
