@@ -7,6 +7,7 @@
 Where things are:
 
     profiler.py    profile(): the one object a user meets
+    sessions.py    load, summary, export, explain: sessions from files and to files
     errors.py      the tree of errors, with exit codes
     testing.py     ManualClock, FakeHost, assert_restored: for our tests and our users'
     model/         the words (span, call, lane, session ...) as plain data
@@ -34,9 +35,10 @@ if TYPE_CHECKING:
     from opscope.hosts.python import custom_op
     from opscope.model import Session
     from opscope.present.frames import to_pandas, to_polars
-    from opscope.profiler import explain, export, load, profile, summary
+    from opscope.profiler import profile
     from opscope.record import carry
     from opscope.record.schedule import schedule
+    from opscope.sessions import explain, export, load, summary
 
 __all__ = [
     "HostError",
@@ -64,12 +66,12 @@ _LAZY = {
     "carry": "opscope.record",
     "compare": "opscope.analyse.compare",
     "custom_op": "opscope.hosts.python",
-    "explain": "opscope.profiler",
-    "export": "opscope.profiler",
-    "load": "opscope.profiler",
+    "explain": "opscope.sessions",
+    "export": "opscope.sessions",
+    "load": "opscope.sessions",
     "profile": "opscope.profiler",
     "schedule": "opscope.record.schedule",
-    "summary": "opscope.profiler",
+    "summary": "opscope.sessions",
     "to_pandas": "opscope.present.frames",
     "to_polars": "opscope.present.frames",
 }

@@ -9,20 +9,20 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from opscope import analyse, hosts, importers, present, store
+from opscope import hosts, present, store
 from opscope._version import __version__
-from opscope.errors import InputError, OpscopeError, UsageError
+from opscope.errors import OpscopeError, UsageError
 from opscope.hosts.python.price import price
 from opscope.model import Kind, Session
 from opscope.record import Clock, Recorder, Writer, adopt, calibration, settle, tasks, waits, watch
 from opscope.record.garbage import collections_seen
 from opscope.record.schedule import Action, Schedule, action_of
+from opscope.sessions import summary
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -289,58 +289,6 @@ def _guarded(edge: Callable[[Recorder], None], recorder: Recorder) -> None:
         edge(recorder)
     except Exception as error:
         recorder.fault("calls at the edge of the recording", error)
-
-
-def load(*paths: str | os.PathLike[str], custom: Sequence[str] = ()) -> Session:
-    """Read session files, other people's traces, archives and folders of them, as one session.
-
-    The kind of each is told by its content. `custom`: globs of names that are custom operators in
-    a trace that does not say so. Raises InputError, naming the file, for what cannot be read.
-    """
-    if not paths:
-        raise InputError("no file was named")
-    options = importers.Options(tuple(custom))
-    found = (member for path in paths for member in importers.members(Path(path)))
-    return store.merge([_read(member, options) for member in found])
-
-
-def _read(member: importers.Member, options: importers.Options) -> Session:
-    head = member.head()
-    if not head or store.is_session(head):
-        data, why = member.whole()
-        session = store.parse(data, member.name)
-        if why:
-            process = session.processes[0]
-            damage = "; ".join(filter(None, (process.damage, why)))
-            session = replace(session, processes=(replace(process, damage=damage),))
-        return session
-    return importers.read(member, options)
-
-
-def summary(session: Session) -> list[dict[str, Any]]:
-    """One row an operator, path and phase, as `opscope report --json` prints them; times in ns."""
-    return [present.as_json(row) for row in analyse.summary(session)]
-
-
-def export(
-    session: Session, path: str | os.PathLike[str], *, force: bool = False, redact: bool = False
-) -> None:
-    """Write the session in the format that the ending of `path` names.
-
-    `redact` puts stand-ins for the names of users, hosts and folders, as `export --redact` does.
-    Raises UsageError for an ending that is not known, or when the file exists and not `force`.
-    """
-    present.export(session, path, force=force, redact=redact)
-
-
-def explain(profiled: Any) -> Session:
-    """A finished `torch.profiler.profile` (or `torch.autograd.profiler.profile`) as a session.
-
-    Operators, their owners, forward and backward as in a recording; what only hooks see (CPU time,
-    waits, hand-over to other threads) is not in it, so an operator's own time is untracked. Raises
-    UsageError for anything else, or a profile that has not ended.
-    """
-    return hosts.explain(profiled)
 
 
 def default_output(script: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from tests.builders import session, span
 
-import opscope.profiler
+import opscope.sessions
 from opscope.cli import main
 from opscope.model import Kind, Phase, Process, Session
 
@@ -33,7 +33,7 @@ def opscope_command(
         assert paths
         return made
 
-    monkeypatch.setattr(opscope.profiler, "load", load)
+    monkeypatch.setattr(opscope.sessions, "load", load)
 
     def run(*args: str) -> tuple[int, str, str]:
         code = main(list(args))

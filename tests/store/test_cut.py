@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from opscope.errors import InputError
 from opscope.model import SPAN, Flag, Session
-from opscope.profiler import summary
+from opscope.sessions import summary
 from opscope.store import load, parse
 
 HEAD, FRAME = 12, 12

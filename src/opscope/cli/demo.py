@@ -8,8 +8,9 @@ from pathlib import Path
 import click
 
 from opscope.errors import InputError, UsageError
-from opscope.profiler import load, profile
+from opscope.profiler import profile
 from opscope.record import watch
+from opscope.sessions import load
 
 #: How many kinds of sub-operators are listed.
 _SHOWN = 8
