@@ -147,12 +147,33 @@ def test_what_blocks_is_not_interrupted() -> None:
     os.close(there)
 
 
+def test_a_pause_lasts_until_the_program_s_own_signal() -> None:
+    woken: list[int] = []
+    before = signal.signal(signal.SIGUSR1, lambda number, _: woken.append(number))
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGUSR1))
+    try:
+        with profile(host="python", lines=True) as run:
+            timer.start()
+            signal.pause()
+            at_the_end = list(woken)
+            timer.join()
+            spin(0.1)
+    finally:
+        timer.join()
+        signal.signal(signal.SIGUSR1, before)
+    assert at_the_end == [signal.SIGUSR1]
+    assert sampled(run) > 3
+
+
 def test_an_exception_in_the_program_leaves_the_sampling_on() -> None:
+    # Where the tests run in the background of a shell, SIGINT is ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with profile(host="python", lines=True) as run:
         for _ in range(20):
             with pytest.raises(KeyboardInterrupt):
                 signal.raise_signal(signal.SIGINT)
             spin(0.01)
+    signal.signal(signal.SIGINT, before)
     assert sampled(run) > 5
 
 

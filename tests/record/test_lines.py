@@ -162,6 +162,37 @@ def test_known_waits_and_pauses_and_no_call_at_all_are_left_out(scripted: Script
     assert scripted.lines() == []
 
 
+def test_what_was_due_in_a_known_wait_is_taken_after_it(scripted: Scripted) -> None:
+    def waits() -> None:
+        frame = begin(scripted, this(waits))
+        scripted.clock.tick(600)
+        start_ns = scope.wait_begin(frame)
+        scripted.ring()
+        scope.wait_end(frame, scripted.recorder.name("sleep"), start_ns)
+        scripted.clock.tick(1000)
+        scripted.ring()
+        scope.leave(frame)
+
+    waits()
+    assert scripted.lines() == [("x:waits#1", "none", "waits", 1, 1600)]
+
+
+def test_what_was_due_before_a_wait_nobody_knew_of_is_taken_after_it(scripted: Scripted) -> None:
+    def waits() -> None:
+        frame = begin(scripted, this(waits))
+        scripted.clock.idle(1_000_000)
+        scripted.ring()  # idle: the next look is a whole period away, though one is due before
+        scripted.clock.tick(600)
+        scripted.clock.idle(5000)
+        scripted.ring()
+        scripted.clock.tick(1000)
+        scripted.ring()
+        scope.leave(frame)
+
+    waits()
+    assert scripted.lines() == [("x:waits#1", "none", "waits", 1, 1600)]
+
+
 def test_where_it_was_seen_meanwhile_counts_more_than_where_it_is_now(scripted: Scripted) -> None:
     def product() -> tuple[Place, ...]:
         return stack_of(sys._getframe())

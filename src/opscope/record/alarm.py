@@ -41,7 +41,7 @@ class Alarm:
         self._handler = self._rang
         self._patches = ExitStack()
         self._due_ns = self._ended_ns = self._pid = 0
-        self._theirs = False
+        self._theirs = self._held = False
         self._changing = threading.RLock()
         self.on = False
 
@@ -58,6 +58,8 @@ class Alarm:
             self._patches.enter_context(patched(signal, name, partial(self._yielding, wants)))
         for name in ("execv", "execve"):
             self._patches.enter_context(patched(os, name, self._silent))
+        # It ends with any signal that has a handler: ours would end it too.
+        self._patches.enter_context(patched(signal, "pause", self._silent))
         # An alarm that goes off without a handler ends the process.
         atexit.register(self.stop)
         self._set(delay_ns)
@@ -77,7 +79,7 @@ class Alarm:
     def _set(self, delay_ns: int) -> None:
         delay_ns = max(delay_ns, _LEAST_NS)
         with self._changing:  # nobody sets one when the handler has just been taken away
-            if self.on and signal.getsignal(signal.SIGALRM) == self._handler:
+            if self.on and not self._held and signal.getsignal(signal.SIGALRM) == self._handler:
                 self._due_ns = time.perf_counter_ns() + delay_ns
                 _setitimer(signal.ITIMER_REAL, delay_ns / 1e9)
 
@@ -142,12 +144,16 @@ class Alarm:
         """An `os.exec*`: the alarm would live on in the next program, which has no handler."""
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            if self.on and os.getpid() == self._pid:
-                _setitimer(signal.ITIMER_REAL, 0)
+            here = self.on and os.getpid() == self._pid
+            if here:
+                with self._changing:
+                    self._held = True
+                    _setitimer(signal.ITIMER_REAL, 0)
             try:
                 return original(*args, **kwargs)
-            finally:  # it failed
-                if os.getpid() == self._pid:
+            finally:  # an exec that failed, or a pause that ended
+                if here:
+                    self._held = False
                     self._set(_LEAST_NS)
 
         return call

@@ -29,7 +29,7 @@ PERIOD_NS = 5_000_000
 #: An alarm that came too early, as the thread did not run, is set again for this at least; where it
 #: ran for less than one part of this many of the time, for a whole period.
 _LEAST_NS, _IDLE = 400_000, 20
-#: Every how many flushes what was sampled is written.
+#: Every how many flushes what was sampled is written, but for the first ones: a run may end early.
 _EVERY = 8
 #: Samples that wait to be told apart, calls they may be of, and lines, at most.
 _WAITING, _CALLS, _LINES = 65_536, 4_096, 20_000
@@ -117,6 +117,10 @@ class Strata:
         self.due_ns = self._draw()
         return self._period_ns + late_ns
 
+    def again(self, now_ns: int) -> None:
+        """Nobody saw where it was when it was due: one more moment of the same weight."""
+        self.due_ns = now_ns + int(self._period_ns * self._chance())
+
     def _draw(self) -> int:
         return self._start_ns + int(self._period_ns * self._chance())
 
@@ -136,6 +140,7 @@ class Sampler:
         self._period_ns = period_ns
         self._last = recorder.now(), recorder.cpu()
         self._delay_ns = self.first_ns
+        self._last_idle = False
         #: (call, stack, ns, whether it is a sample of its own, not a part of the one before):
         #: appended by the main thread, taken by the writer's.
         self._waiting: deque[tuple[int, Stack, int, bool]] = deque(maxlen=_WAITING)
@@ -158,8 +163,15 @@ class Sampler:
         """
         recorder = self._recorder
         now, cpu = recorder.now(), recorder.cpu()
-        stands_for = self._strata.taken(cpu)
         before_ns, used = self._last
+        call = scope.current(recorder)
+        waits = call is not None and call.waiting
+        if cpu >= self._strata.due_ns and (
+            waits or (self._last_idle and 4 * (cpu - used) < 3 * (now - before_ns))
+        ):
+            # It waits, or did meanwhile, and was due some time before that: where is not known.
+            self._strata.again(cpu)
+        stands_for = self._strata.taken(cpu)
         late = cpu - used > self._delay_ns + LATE_NS
         if stands_for and "hot lines" not in recorder.off:
             try:
@@ -169,6 +181,7 @@ class Sampler:
         self._last = now, cpu
         idle = (cpu - used) * _IDLE < now - before_ns
         self._delay_ns = max(self._strata.due_ns - cpu, self._period_ns if idle else _LEAST_NS)
+        self._last_idle = self._delay_ns > self._strata.due_ns - cpu
         return self._delay_ns
 
     def _take(self, frame: FrameType | None, seen: Sequence[Stack], ns: int, late: bool) -> None:
@@ -204,7 +217,8 @@ class Sampler:
             self._of_call.clear()
         self._count_outside()
         self._flushes += 1
-        if not self._table or not (last or self._flushes % _EVERY == 0):
+        due = last or self._flushes < _EVERY or self._flushes % _EVERY == 0
+        if not self._table or not due:
             return []
         table, self._table = self._table, {}
         ops = dict(self._recorder.tables.ops)
