@@ -161,6 +161,26 @@ def test_every_process_has_costs_of_its_own() -> None:
     assert store.merge([corrected(one), two]).corrected
 
 
+def test_of_somebody_else_s_trace_beside_a_recording_it_is_not_known() -> None:
+    ours = recorded([span(1, "A", Kind.CALL, 0, 1000)])
+    theirs = session(
+        [span(1, "B", Kind.CALL, 0, 1000)],
+        processes=[Process(pid=2, start_ns=1, end_ns=9 * 10**9)],
+        pauses=[(0, 10, 8 * 10**9)],
+    )
+    alone, both = overhead(ours), overhead(store.merge([ours, theirs]))
+    assert both == alone
+    (note,) = [
+        note
+        for note in notes(corrected(store.merge([ours, theirs])))
+        if note.topic == "own overhead"
+    ]
+    assert note.text == (
+        "0.1 % of wall, 119 ns per event, in 1 of 2 processes; of others it is not known; "
+        "taken out of the parts above"
+    )
+
+
 def test_lanes_of_no_process_and_sessions_without_spans() -> None:
     empty = recorded([])
     assert summary(corrected(empty)) == ()

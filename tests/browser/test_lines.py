@@ -24,8 +24,9 @@ def test_an_opened_operator_shows_its_lines(watched: Any, tmp_path: Path, pictur
         "return x",
     ]
     cells = tab.locator(".lines tbody tr.hot td.num").all_inner_texts()
-    assert [text.strip() for text in cells[0::3]] == ["33.3 %", "66.7 %"]
-    assert "2 samples of the main thread" in shown.inner_text()
+    assert [text.strip() for text in cells[0::4]] == ["33.3 %", "66.7 %"]
+    assert [text.strip() for text in cells[1::4]] == ["40.0 %", "40.0 %"], "without a pointer too"
+    assert "2 samples, about 6.00 µs in all calls" in shown.inner_text()
     shown.scroll_into_view_if_needed()
     tab.screenshot(path=str(pictures / "hot-lines.png"))
     wide = tab.evaluate("document.documentElement.scrollWidth - innerWidth")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -11,10 +12,13 @@ from typing import Any
 import pytest
 from tests.browser.timelines import Timeline, many, several, showing, until
 from tests.builders import session, span
+from tests.present.test_page import HOSTILE as HOSTILE_TEXTS
+from tests.present.test_page import hostile
 
 import opscope
 from opscope.model import Flag, Kind, Lane, Process, Session
 from opscope.present.page import timeline, write_page
+from opscope.present.text import visible
 
 CALL, OP = Kind.CALL, Kind.OP
 ROOT = Path(__file__).parents[2]
@@ -45,6 +49,10 @@ def test_what_a_call_owns_is_lit_on_every_lane_and_the_rest_is_dimmed(
     # Inside its own 0.1 ms everything is measured, and what it owns counts.
     text = made.details.inner_text()
     assert "owns\n7 spans on 3 lanes" in text
+    said = made.tab.locator("#timeline-said")
+    assert said.inner_text().split(", ")[1:] == ["1.00 ms", "owns 7 spans"], (
+        "no own time among them"
+    )
     assert "call of a custom operator, forward" in text
     assert "Wall time 1.00 ms" in text
     made.tab.keyboard.press("Escape")
@@ -161,6 +169,68 @@ def test_hostile_names_are_text(shown: Callable[..., Timeline]) -> None:
     assert "broken" not in made.tab.title()
     made.tab.mouse.move(*made.at(2))
     assert "</script>" in made.tab.locator(".timeline-tip strong").inner_text()
+
+
+def test_every_hostile_text_of_a_session_is_text_in_the_timeline(
+    shown: Callable[..., Timeline],
+) -> None:
+    made = shown(hostile())
+    title = made.tab.title()
+    search = made.tab.get_by_label("Search the names of the timeline")
+    lanes = made.tab.locator(".timeline-names .timeline-lane .timeline-name").all_text_contents()
+    assert lanes == list(map(visible, HOSTILE_TEXTS))
+    for number, name in enumerate(HOSTILE_TEXTS):
+        seen = visible(name)
+        search.fill(f"in {seen}"[:200])
+        search.press("Enter")
+        inner = 3 * number + 3
+        assert made.state()["current"] == inner
+        made.canvas.focus()
+        made.click(inner)
+        made.tab.mouse.move(*made.at(inner))
+        path = f"{seen}::in {seen}"
+        short = path if len(path) <= 120 else f"{path[:59]}…{path[-60:]}"
+        assert made.tab.locator(".timeline-tip strong").text_content() == short
+        made.details.locator(".timeline-chain button").first.click()
+        assert made.state()["selected"] == 3 * number + 1
+        facts = dict(
+            zip(
+                made.details.locator("dt").all_text_contents(),
+                made.details.locator("dd").all_text_contents(),
+                strict=True,
+            )
+        )
+        assert made.details.locator("h3").text_content().endswith(seen[:300])
+        assert facts["operator"] == f"{seen} ({seen}.py:3)"
+        assert facts["lane"] == seen
+    whole = made.tab.locator("#timeline").evaluate("(node) => node.textContent + node.outerHTML")
+    assert not re.search("[\0\a\u202e\u2066\u2028\u2029\ud800-\udfff\ufffd]", whole)
+    assert made.tab.locator("#timeline script, #timeline img").count() == 0
+    assert made.tab.title() == title
+
+
+def test_what_is_owned_elsewhere_is_not_on_two_lanes(shown: Callable[..., Timeline]) -> None:
+    lines = [span(1, "A", CALL, 0, 1000), span(2, "far", OP, 0, 900, owner=1, lane="pool")]
+    made = shown(session(lines))
+    made.click(1)
+    assert "owns\n1 span on another lane" in made.details.inner_text()
+    lines = [span(1, "A", CALL, 0, 1000), span(2, "late", OP, 500, 1400, owner=1)]
+    made = shown(session(lines))
+    assert made.where(1)["top"] != made.where(2)["top"]
+    made.click(1)
+    assert "owns\n1 span\n" in made.details.inner_text(), "a track beside it is the same lane"
+
+
+def test_names_of_buttons_begin_with_what_they_show(shown: Callable[..., Timeline]) -> None:
+    """So that who speaks to a computer can say what is read."""
+    made = shown(several())
+    made.click(1)
+    for button in made.tab.locator("#timeline .timeline-button").all():
+        shows = button.inner_text()
+        if shows.isalpha():
+            assert shows.lower() in button.get_attribute("aria-label").lower().split(" ")[0:4] or (
+                button.get_attribute("aria-label").startswith(shows)
+            ), shows
 
 
 def test_lanes_and_processes_fold(shown: Callable[..., Timeline]) -> None:

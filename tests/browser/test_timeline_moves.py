@@ -136,7 +136,7 @@ def test_dragging_moves_and_with_shift_measures(shown: Callable[..., Timeline]) 
     assert said == f"Range of {(last - first) / 1e3:.1f} µs"
     made.tab.keyboard.press("Escape")
     assert made.state()["range"] is None
-    made.tab.get_by_role("button", name="Dragging measures a range").click()
+    made.tab.get_by_role("button", name="Measure a range by dragging").click()
     drag(100)
     assert made.state()["range"] is not None
     assert made.state()["span"] == whole["span"]

@@ -11,7 +11,7 @@ import pytest
 from tests.analyse.runs import Did, made
 
 import opscope
-import opscope.profiler
+import opscope.sessions
 from opscope.analyse.compare import Change
 from opscope.cli import main
 from opscope.model import Session
@@ -36,7 +36,7 @@ def check(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
         code = main(["check", *args])
         return (code, *capsys.readouterr())
 
-    monkeypatch.setattr(opscope.profiler, "load", load)
+    monkeypatch.setattr(opscope.sessions, "load", load)
     return run
 
 

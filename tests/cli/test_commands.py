@@ -58,6 +58,13 @@ def test_report_prints_a_table(opscope_command: Command) -> None:
     assert max(map(len, out.splitlines())) <= 100
 
 
+def test_a_file_that_is_named_twice_would_count_twice(opscope_command: Command) -> None:
+    for words in (["report", "a", "./a"], ["html", "a", "b", "a"]):
+        code, out, err = opscope_command(*words)
+        assert (code, out) == (2, "")
+        assert f"{words[-1]!r} is named twice" in err
+
+
 @pytest.mark.parametrize("by", ["op", "sub", "call", "lane", "step"])
 def test_report_as_json(opscope_command: Command, made: Session, by: str) -> None:
     code, out, err = opscope_command("report", "f", "--by", by, "--json")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.analyse.runs import Did, made
 
-import opscope.profiler
+import opscope.sessions
 from opscope.analyse.compare import Change
 from opscope.analyse.compare_runs import PARTS
 from opscope.cli import main
@@ -38,7 +38,7 @@ def command(
         code = main(["diff", *args])
         return (code, *capsys.readouterr())
 
-    monkeypatch.setattr(opscope.profiler, "load", load)
+    monkeypatch.setattr(opscope.sessions, "load", load)
     return run
 
 
@@ -60,6 +60,17 @@ def test_a_table(command: Command) -> None:
     assert out.startswith("5 base runs against 5 new: 1 change beyond the noise\n")
     assert "f: python slower by 100%" in out
     assert max(map(len, out.splitlines())) <= 90
+
+
+def test_one_run_is_no_five(command: Command, tmp_path: Path) -> None:
+    for number in range(5):
+        (tmp_path / f"base{number}").write_text("")
+    (tmp_path / "link1").symlink_to("base1")
+    for again in ("base1", "./base1", "link1"):
+        code, _, err = command(*five("base"), again, "--", *five("slow"))
+        assert code == 2
+        assert f"{str(Path(again))!r} is named twice on one side" in err
+    assert command("base1", "base1")[0] == 0  # each side for itself
 
 
 def test_json_has_the_keys_of_the_contract(command: Command) -> None:

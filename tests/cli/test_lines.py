@@ -92,6 +92,16 @@ def test_without_lines_it_says_how_to_get_some(folder: Path) -> None:
     assert "--op goes with --lines" in error
 
 
+def test_lines_go_with_no_other_table(folder: Path) -> None:
+    file = str(folder / "lines.opscope")
+    for words in (["--quality"], ["--by", "call"], ["--subtract-overhead"]):
+        error = command("report", "--lines", *words, file, code=2)
+        assert f"does not go with {words[0]}" in error
+    assert command("report", "--lines", "--op", "none such", file) == (
+        "No operator of such a name has hot lines.\n"
+    )
+
+
 def test_every_table_tells_what_recording_cost(folder: Path) -> None:
     out = command("report", str(folder / "plain.opscope"))
     assert re.search(r"own overhead +[<\d.]+ % of wall, [\d.]+ (ns|us) per event\n", out)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 import zlib
 from dataclasses import replace
 from pathlib import Path
@@ -93,6 +95,20 @@ def test_a_file_that_is_not_here_is_named(file: Path) -> None:
 
 def recorded_nowhere(session: Session) -> Session:
     return replace(session, samples=session.samples[1:])
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_what_is_no_file_any_more_is_not_waited_for(file: Path) -> None:
+    session = recorded(file)
+    file.unlink()
+    os.mkfifo(file)
+    # As a reader that waits would: it ends, with a file that changed.
+    writer = threading.Timer(20, lambda: file.write_text(SOURCE, "utf-8"))
+    writer.daemon = True
+    writer.start()
+    found = table(render_lines(session, width=200))
+    writer.cancel()
+    assert found[2].endswith(f"{file} (the source is not here)")
 
 
 def test_what_is_no_python_is_named(tmp_path: Path) -> None:

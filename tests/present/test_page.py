@@ -14,6 +14,7 @@ from tests.present.pages import Page, page_of
 from opscope.model import Finding, Kind, Lane, Phase, Process, Session, Sight
 from opscope.present import export
 from opscope.present.page import as_data
+from opscope.present.page.facts import RUN_TAKES_A_VALUE, title
 
 HOSTILE = (
     "</script><script>alert(1)</script>",
@@ -173,6 +174,35 @@ def test_every_file_of_the_page_is_used() -> None:
     assert {path.name for path in (folder / "styles").iterdir()} == set(assets.STYLES)
 
 
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("/usr/bin/python3 train.py --x 1", "train.py"),
+        ("/v/bin/python /v/bin/opscope run -o a.opscope --lines --host torch /p/train.py --epochs",
+         "train.py"),
+        ("/v/bin/python -m opscope run --mode light -- train.py run x.py", "train.py"),
+        ("opscope run --force -m my.tool -o b", "my.tool -o"),
+        ("python -m my.tool run x.py", "my.tool run"),
+        ("python -m opscope demo -o x", "opscope demo"),
+        ("python run", "run"),
+        ("python", ""),
+    ],
+)  # fmt: skip
+def test_the_window_is_named_after_the_program(command: str, words: str) -> None:
+    made = session([], processes=[Process(pid=7, command=tuple(command.split()))])
+    assert title(made) == (words or "recording")
+
+
+def test_options_of_run_that_take_a_value_are_known() -> None:
+    from click import Option
+
+    from opscope.cli.run import run
+
+    options = [param for param in run.params if isinstance(param, Option)]
+    valued = {word for each in options if not each.is_flag for word in each.opts} - {"-m"}
+    assert set(RUN_TAKES_A_VALUE) == valued
+
+
 def test_what_was_lost_and_not_seen_is_said() -> None:
     made = session(
         [span(1, "A", Kind.CALL, 0, 100)],
@@ -185,6 +215,17 @@ def test_what_was_lost_and_not_seen_is_said() -> None:
     for words in ("no clock for it", "Damaged: cut at byte 77", "rank 3", "12 ends before starts",
                   "at event 5, …", "not ended in order", "own overhead \u2013"):  # fmt: skip
         assert words in shown, words
+
+
+def test_what_recording_cost_is_not_called_unknown_where_it_is_known() -> None:
+    known = Process(pid=41, start_ns=1, end_ns=10**6, costs={"call": (10, 100)})
+    lines = [span(1, "A", Kind.CALL, 0, 100)]
+    shown = page_of(session(lines, processes=[known])).shown
+    assert "own overhead <0.1 % of wall, 110 ns per event" in shown
+    assert "what recording itself cost is not in this file" not in shown
+    shown = page_of(session(lines, processes=[known, Process(pid=42)])).shown
+    assert shown.count("what recording itself cost is not in this file") == 1
+    assert "in 1 of 2 processes; of others it is not known" in shown
 
 
 @pytest.mark.parametrize(

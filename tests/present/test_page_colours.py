@@ -27,6 +27,14 @@ def themes() -> dict[str, dict[str, str]]:
     }
 
 
+def of_timeline() -> dict[str, dict[str, str]]:
+    """What the timeline names beside them, in each theme."""
+    text = assets._read("styles", "timeline.css")
+    blocks = re.findall(r"#timeline \{([^}]*)\}", text)[:2]
+    light, dark = (dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", block)) for block in blocks)
+    return {"light": light, "dark": {**light, **dark}}
+
+
 def luminance(colour: str) -> float:
     channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
@@ -55,6 +63,34 @@ def test_text_can_be_read(theme: str) -> None:
         if (ratio := contrast(colours[pair[0]], colours[pair[1]])) < TEXT
     }
     assert poor == {}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_slices_of_the_timeline_can_be_read_and_told_from_what_is_behind_them(theme: str) -> None:
+    colours = {**themes()[theme], **of_timeline()[theme]}
+    fills = ("call", "range", "plain")
+    pairs = [(f"timeline-on-{fill}", f"timeline-{fill}", TEXT) for fill in fills]
+    # Lanes are on the surface; swatches of the legend on the page.
+    shapes = (*fills, "match", "select")
+    pairs += [(f"timeline-{fill}", on, SHAPE) for fill in shapes for on in ("surface", "page")]
+    # The length of a measured range, and buttons that are pressed.
+    pairs += [("surface", "timeline-select", TEXT), ("page", "ink", TEXT)]
+    poor = {
+        (one, other): round(ratio, 2)
+        for one, other, least in pairs
+        if (ratio := contrast(colours[one], colours[other])) < least
+    }
+    assert poor == {}
+
+
+def test_the_timeline_names_its_colours_at_its_top_only() -> None:
+    text = assets._read("styles", "timeline.css").partition(".p-call")[2]
+    assert text
+    assert not re.search(r"#[0-9a-fA-F]{3,8}\b(?=[;, )])", text)
+    light, dark = of_timeline().values()
+    assert len(light) == 8
+    assert set(light) == set(dark)
+    assert all(light[name] != dark[name] for name in light if "-on-" not in name)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -61,6 +61,9 @@ def _about_overhead(session: Session) -> Iterator[Note]:
     if cost is None or cost.share is None:
         return
     text = f"{_percent(cost.share)} of wall, {_time(cost.per_event_ns)} per event"
+    known = sum(bool(process.costs) for process in session.processes)
+    if known < len(session.processes):
+        text += f", in {known:,} of {len(session.processes):,} processes; of others it is not known"
     if session.corrected:
         text += "; taken out of the parts above"
     if any(sight.host == "torch" for sight in session.sight):

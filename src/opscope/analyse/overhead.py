@@ -46,16 +46,19 @@ class Overhead:
 
 
 def overhead(session: Session) -> Overhead | None:
-    """The own cost of the session's processes together; None where it was not measured."""
+    """The own cost of those of the session's processes where it was measured, together; None where
+    it was not measured in any."""
     if not any(process.costs for process in session.processes):
         return None
     cost = _Costs(session)
     events = int(cost.recorded.sum())
     total = int((cost.inside + cost.outside + cost.written)[cost.recorded].sum())
     total += int(cost.handed_over.sum())
-    paused = session.pauses["end_ns"] - session.pauses["start_ns"]
-    wall = sum(max(process.end_ns - process.start_ns, 0) for process in session.processes)
-    wall -= int(paused.sum())
+    known = [number for number, process in enumerate(session.processes) if process.costs]
+    pauses = session.pauses[np.isin(session.pauses["process"], known)]
+    ran = (session.processes[number] for number in known)
+    wall = sum(max(process.end_ns - process.start_ns, 0) for process in ran)
+    wall -= int((pauses["end_ns"] - pauses["start_ns"]).sum())
     return Overhead(
         events=events,
         total_ns=total,

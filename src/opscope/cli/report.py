@@ -89,6 +89,11 @@ def report(
 
     Times in JSON are nanoseconds, and null is what was not measured.
     """
+    if hot and (odd or by != "op" or subtract_overhead):
+        other = "--quality" if odd else "--subtract-overhead" if subtract_overhead else "--by"
+        raise UsageError(f"--lines stands instead of the table: it does not go with {other}")
+    if ops and not hot:
+        raise UsageError("--op goes with --lines: for the table, choose with --include")
     session = load(files, custom)
     if subtract_overhead:
         session = _corrected(session)
@@ -99,17 +104,18 @@ def report(
             print_quality(session, _console(width))
         return
     if hot:
+        sampled = lines(session)
         found = select(
-            lines(session), LineRow.KEYS, sort=sort, limit=limit,
+            sampled, LineRow.KEYS, sort=sort, limit=limit,
             include=(*include, *ops), exclude=exclude,
         )  # fmt: skip
         if as_json:
             write_rows(found, sys.stdout)
+        elif sampled and not found:
+            click.echo("No operator of such a name has hot lines.")
         else:
             print_lines(session, _console(width), rows=found)
         return
-    if ops:
-        raise UsageError("--op goes with --lines: for the table, choose with --include")
     rows = report_rows(session, by)
     if limit is None and by in _MANY and not as_json and sys.stdout.isatty():
         limit = _SCREENFUL

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -32,9 +33,15 @@ class TwoSided(click.Command):
 
 def runs(paths: Sequence[str], custom: Sequence[str] = ()) -> Iterator[Session]:
     """One session a run: each file is one; in a folder each file is one, and each folder in it is
-    one of several processes. Raises InputError, naming the path, for what cannot be read."""
+    one of several processes. Raises InputError, naming the path, for what cannot be read, and
+    UsageError for one that is there twice: copies of one run hide how runs differ."""
+    seen: set[str] = set()
     for path in paths:
         for run in _runs_at(Path(path)):
+            place = os.path.realpath(run)
+            if place in seen:
+                raise UsageError(f"{str(run)!r} is named twice on one side: a run counts once")
+            seen.add(place)
             yield load([str(run)], custom)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import tokenize
 import zlib
 from dataclasses import dataclass
@@ -34,6 +36,10 @@ def _read(file: SourceFile) -> Source:
     if not file.seen:
         return Source((), "no such file when it was recorded")
     try:
+        found = os.stat(file.path)
+        # A recording may come from anywhere: nothing is opened that could make us wait.
+        if not stat.S_ISREG(found.st_mode):
+            return Source((), "the source is not here")
         with open(file.path, "rb") as opened:
             data = opened.read(_LARGEST)
     except (OSError, ValueError):

@@ -14,14 +14,17 @@ from opscope.present.units import show_time
 #: Notes and oddities beyond so many are counted and left out.
 LIMIT = 200
 
+#: Options of `opscope run` behind which a value stands.
+RUN_TAKES_A_VALUE = ("-o", "--output", "--host", "--mode", "--repeat")
+
 #: Topics that have a section of their own on the page.
 _ELSEWHERE = ("quality", "defined", "not seen")
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """One process in words; `odd` is what was odd about its file, and `whole` whether it ended in
-    order."""
+    """One process in words; `odd` is what was odd about its file, `whole` whether it ended in
+    order, and `costs_known` whether a note may say what recording it cost."""
 
     title: str
     facts: tuple[tuple[str, str], ...]
@@ -29,6 +32,7 @@ class Recorded:
     damage: str
     odd: tuple[OddRow, ...]
     odd_left_out: int
+    costs_known: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +68,32 @@ def title(session: Session) -> str:
 
 
 def _program(command: Sequence[str]) -> str:
-    """The script or module of a command line, without the interpreter and its folder."""
+    """The script or module of a command line, without the interpreter and its folder, and without
+    `opscope run` before it."""
     words = list(command)
-    if words and "python" in words[0].rpartition("/")[2]:
+    if words and "python" in _base(words[0]):
         words = words[1:]
+    by_name = words[:2] == ["-m", "opscope"]
+    ours = words[1:] if by_name else words
+    if ours[1:2] == ["run"] and (by_name or _base(ours[0]) in ("opscope", "opscope.exe")):
+        words = _behind_options(ours[2:])
     if words[:1] == ["-m"]:
         return " ".join(words[1:3])
     words = [word for word in words if not word.startswith("-")]
-    return words[0].replace("\\", "/").rpartition("/")[2] if words else ""
+    return _base(words[0]) if words else ""
+
+
+def _behind_options(words: list[str]) -> list[str]:
+    """What stands behind the options of `opscope run`, with the `-m` of a module."""
+    while words and words[0].startswith("-") and words[0] not in ("-", "-m"):
+        if words[0] == "--":
+            return words[1:]
+        words = words[2 if words[0] in RUN_TAKES_A_VALUE else 1 :]
+    return words
+
+
+def _base(path: str) -> str:
+    return path.replace("\\", "/").rpartition("/")[2]
 
 
 def _recorded(process: Process, odd: Sequence[OddRow]) -> Recorded:
@@ -91,6 +113,7 @@ def _recorded(process: Process, odd: Sequence[OddRow]) -> Recorded:
         damage=process.damage,
         odd=tuple(odd[:LIMIT]),
         odd_left_out=max(len(odd) - LIMIT, 0),
+        costs_known=bool(process.costs),
     )
 
 

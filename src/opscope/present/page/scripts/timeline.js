@@ -84,7 +84,8 @@ const mount = (section) => {
     state.lit = isCall ? tl.some(model, lit) : null;
     state.arrows = i < 0 ? tl.noArrows : tl.arrowsAt(model, lit);
     detail(i, lit);
-    say(i < 0 ? "Nothing is selected." : `${describe(i)}${isCall ? `, owns ${lit.length - 1}` : ""}`);
+    const owns = isCall ? ", owns " + opscope.plural(tl.ownedSpans(model, i, lit).length, "span") : "";
+    say(i < 0 ? "Nothing is selected." : describe(i) + owns);
     if (i >= 0 && visibly) show(i);
     changed();
   };
@@ -92,7 +93,7 @@ const mount = (section) => {
     if (i < 0) return;
     view.fit(model.start[i], model.end[i]);
   };
-  const near = (i) => tl.button("Fit", "Zoom to this slice", () => (fit(i), show(i)));
+  const near = (i) => tl.button("Fit", "Fit: zoom to this slice", () => (fit(i), show(i)));
   const detail = tl.details(model, panel, (i) => select(i, true), near);
 
   const hover = (i, event) => {
@@ -104,7 +105,7 @@ const mount = (section) => {
     const more = crowd > 1 ? ` and ${opscope.grouped(crowd - 1)} more in this pixel` : "";
     const look = model.faces[model.face[i]];
     tip.replaceChildren(
-      opscope.text(tl.make("strong"), look.full.length > 120 ? look.full.slice(0, 120) + "…" : look.full),
+      opscope.text(tl.make("strong"), tl.middleCut(look.full, 120)),
       opscope.text(tl.make("span"), opscope.ns(model.end[i] - model.start[i]) + more),
     );
     const left = Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8);
@@ -125,7 +126,7 @@ const mount = (section) => {
     arrows.setAttribute("aria-pressed", String(state.allArrows));
     changed();
   });
-  const ruler = tl.button("Measure", "Dragging measures a range (or Shift+drag)", () => {
+  const ruler = tl.button("Measure", "Measure a range by dragging (or Shift+drag)", () => {
     state.measuring = !state.measuring;
     ruler.setAttribute("aria-pressed", String(state.measuring));
   });
@@ -140,7 +141,7 @@ const mount = (section) => {
     tl.make("div", "timeline-group", {},
       tl.button("−", "Zoom out (S)", () => view.zoom(1.6, undefined, true)),
       tl.button("+", "Zoom in (W)", () => view.zoom(1 / 1.6, undefined, true)),
-      tl.button("All", "Show all (0)", () => view.all()), ruler, ...(model.arrows.count ? [arrows] : [])),
+      tl.button("All", "All of the time (0)", () => view.all()), ruler, ...(model.arrows.count ? [arrows] : [])),
     help(), thinned);
   const framed = tl.make("div", "timeline-frame", {}, map, axis, scroller);
   section.append(tools, notice, framed, tl.legend(model), panel, said, tip);

@@ -32,6 +32,10 @@ const PART_OF_KIND = {
   range: "range", step: "range", call: "call",
 };
 
+// A long path loses its middle: what it begins with, and the name at its end, stay.
+tl.middleCut = (text, room) =>
+  text.length > room ? text.slice(0, room / 2 - 1) + "…" + text.slice(-room / 2) : text;
+
 const readFace = (texts, [short, full, kind, phase, op, key, site, ...flags]) => {
   const word = texts[kind];
   const owned = op >= 0;
@@ -174,6 +178,9 @@ tl.some = (model, list) => {
   for (let i = 0; i < model.count; i++) before[i + 1] = before[i] + marked[i];
   return {marked, list, any: (from, to) => before[to] > before[from]};
 };
+
+// The spans of a slice's subtree without itself; own time is a slice, but no span.
+tl.ownedSpans = (model, root, subtree) => subtree.filter((i) => i !== root && !model.isOwn(i));
 
 // A slice and all that it owns, on whatever lane, however deep.
 tl.subtree = (model, root) => {

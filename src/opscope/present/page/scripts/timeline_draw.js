@@ -14,7 +14,7 @@ const PATTERNS = {
   wait: [8, 2, rising], own: [8, 2, rising], untracked: [8, 1, falling],
   elsewhere: [8, 2.4, falling], native: [5, 1, [[0.5, 0, 0.5, 5]]],
   device: [8, 2, [[1, 0, 1, 8]]], runtime: [4, 1, [[0, 0.5, 4, 0.5]]],
-  dispatch: [6, 2, [[1, 2, 3, 2], [4, 5, 6, 5]]],
+  dispatch: [6, 2, [[1, 2, 3, 2], [4, 5, 6, 5]]], range: [9, 1, [[0.5, 0, 0.5, 9]]],
 };
 
 tl.LETTERS = LETTERS;

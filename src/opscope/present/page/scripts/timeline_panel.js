@@ -186,10 +186,15 @@ tl.details = (model, holder, choose, near) => {
     if (after.length) fact(list, "backward", joined(after.map((k) => link(k, face(k).short))));
     if (before.length) fact(list, "forward", joined(before.map((k) => link(k, face(k).short))));
     if (lit && lit.length > 1) {
-      const lanes = new Set(Array.from(lit, (k) => model.rows[model.rowOf[k]].lane)).size;
-      const where = lanes > 1 ? ` on ${lanes} lanes` : "";
-      const owned = Array.from(lit).filter((k) => k !== i && !model.isOwn(k)).length;
-      if (owned) fact(list, "owns", opscope.grouped(owned) + (owned > 1 ? " spans" : " span") + where);
+      const owned = tl.ownedSpans(model, i, lit);
+      const laneOf = (k) => { // what crosses on a lane stands on tracks of its own
+        const {process, kind, lane, thread} = model.lanes[model.rows[model.rowOf[k]].lane];
+        return JSON.stringify([process, kind, lane, thread]);
+      };
+      const lanes = new Set(owned.map(laneOf));
+      const where = lanes.size > 1 ? ` on ${lanes.size} lanes`
+        : lanes.has(laneOf(i)) ? "" : " on another lane";
+      if (owned.length) fact(list, "owns", opscope.plural(owned.length, "span") + where);
     }
     about.append(title, list, near(i));
     holder.append(about);
