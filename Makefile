@@ -9,7 +9,7 @@ VENV := .venv
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-pure lint format bench bench-hta bench-mxnet bench-torch pictures clean
+.PHONY: help demo test test-pure lint format bench bench-look bench-hta bench-mxnet bench-torch pictures clean
 
 help: ## Show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -46,6 +46,12 @@ format: $(VENV)/.test-installed ## Format the code and mend what ruff can mend
 bench: $(VENV)/.installed ## Measure what profiling costs, side by side
 	$(VENV)/bin/python bench/engine_overhead.py
 	$(VENV)/bin/python bench/recorder_alone.py
+	$(VENV)/bin/python bench/corrected.py
+	$(VENV)/bin/python bench/hot_lines.py
+
+bench-look: $(VENV)/.test-installed ## Measure the exports, and the report page in Chromium
+	$(VENV)/bin/python bench/export_speed.py
+	$(VENV)/bin/python bench/page_paint.py
 
 bench-hta: $(VENV)/.installed .venv-hta/.installed ## Read a large PyTorch trace, beside HolisticTraceAnalysis
 	$(VENV)/bin/python bench/import_speed.py --scale --hta .venv-hta/bin/python
