@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections import Counter
 from collections.abc import Callable, Sequence
 
@@ -12,6 +11,7 @@ from rich.text import Text
 
 from opscope.analyse.compare import ERROR, Change, Comparison
 from opscope.present.grid import Column, draw, fit
+from opscope.present.plain import as_text
 from opscope.present.text import shorten, visible
 from opscope.present.units import show_time, unit_for
 
@@ -56,16 +56,7 @@ def print_diff(comparison: Comparison, console: Console) -> None:
 
 def render_diff(comparison: Comparison, *, width: int = 120) -> str:
     """The same as text without colour, ending with a newline."""
-    console = Console(
-        file=io.StringIO(),
-        width=width,
-        color_system=None,
-        force_terminal=False,
-        legacy_windows=False,
-    )
-    with console.capture() as caught:
-        print_diff(comparison, console)
-    return caught.get()
+    return as_text(lambda console: print_diff(comparison, console), width)
 
 
 def sentence(change: Change, encoding: str = "utf-8") -> str:

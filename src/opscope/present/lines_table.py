@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from itertools import groupby
 
@@ -11,6 +10,7 @@ from rich.text import Text
 
 from opscope.analyse import LineRow, lines
 from opscope.model import Session
+from opscope.present.plain import as_text
 from opscope.present.sources import Source, sources
 from opscope.present.text import visible
 from opscope.present.units import Unit, unit_for
@@ -50,16 +50,7 @@ def render_lines(
     session: Session, *, rows: Sequence[LineRow] | None = None, width: int = 120
 ) -> str:
     """The same as text without colour."""
-    console = Console(
-        file=io.StringIO(),
-        width=width,
-        color_system=None,
-        force_terminal=False,
-        legacy_windows=False,
-    )
-    with console.capture() as caught:
-        print_lines(session, console, rows=rows)
-    return caught.get()
+    return as_text(lambda console: print_lines(session, console, rows=rows), width)
 
 
 def _title(row: LineRow, console: Console) -> Text:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -31,6 +30,7 @@ from opscope.model import Session
 from opscope.present import columns as shown
 from opscope.present.bars import bar, legend
 from opscope.present.grid import Column, Fit, draw, fit
+from opscope.present.plain import as_text
 from opscope.present.text import Label, shorten, visible
 from opscope.present.tree import labelled
 from opscope.present.units import show_time
@@ -149,16 +149,7 @@ def render_report(
     width: int = WIDTH,
 ) -> str:
     """The same as text without colour, ending with a newline."""
-    console = Console(
-        file=io.StringIO(),
-        width=width,
-        color_system=None,
-        force_terminal=False,
-        legacy_windows=False,
-    )
-    with console.capture() as caught:
-        print_report(session, console, by=by, rows=rows)
-    return caught.get()
+    return as_text(lambda console: print_report(session, console, by=by, rows=rows), width)
 
 
 def print_summary(session: Session, console: Console | None = None) -> None:
