@@ -53,7 +53,7 @@ def test_a_call_costs_about_what_a_call_costs() -> None:
     def nothing() -> None: ...
 
     def one() -> int:
-        return calibration._each(nothing)
+        return calibration._each(nothing)[0]
 
     off = one()
     with profile(host="python"):

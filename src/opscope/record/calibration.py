@@ -32,8 +32,9 @@ Costs = dict[str, tuple[int, int]]
 Begin = Callable[[Recorder], Frame | None]
 End = Callable[[Frame], None]
 
-#: So many times each is done in a row, and so many such rows there are.
-_TIMES, _ROWS = 25, 9
+#: So many times each is done in a row, and so many such rows there are. What disturbs makes it
+#: slower, never faster, so one of the quickest rows is taken.
+_TIMES, _ROWS, _QUICK = 25, 9, 2
 
 _TURNS = range(60)
 #: Whose spans have the work in them.
@@ -90,18 +91,19 @@ def _measured(begin: Begin, end: End) -> Costs:
     scope.push(None)
     gc.disable()  # a collection is none of these
     try:
-        work_ns = _each(_work)
         for word, (recorded, bare) in _kinds(recorder, begin, end).items():
             sink.spans = b""
-            whole, plain = _each(recorded), _each(bare)
+            # The work itself beside it, where it is in the span.
+            beside = (_work,) if word in _WORKS else ()
+            whole, plain, *within = _each(recorded, bare, *beside)
             began = perf_counter_ns()
             writer.flush()
             spans = np.frombuffer(sink.spans, SPAN)
             if len(spans):
                 written.append((perf_counter_ns() - began) / len(spans))
             length = spans["end_ns"] - spans["start_ns"]
-            within = work_ns if word in _WORKS else 0
-            inside = max(round(float(np.median(length))) - within, 0) if len(spans) else 0
+            quick = round(float(np.percentile(length, 100 * _QUICK / _ROWS))) if len(spans) else 0
+            inside = max(quick - sum(within), 0)
             found[word] = inside, max(whole - plain - inside, 0)
     finally:
         scope.push(held)
@@ -112,15 +114,16 @@ def _measured(begin: Begin, end: End) -> Costs:
     return found
 
 
-def _each(work: Callable[[], object]) -> int:
-    """What one takes, in ns: the median of some rows."""
-    rows = []
+def _each(*works: Callable[[], object]) -> list[int]:
+    """What each takes, in ns. In turns, since the machine may change its pace meanwhile."""
+    rows: list[list[int]] = [[] for _ in works]
     for _ in range(_ROWS):
-        began = perf_counter_ns()
-        for _ in repeat(None, _TIMES):
-            work()
-        rows.append((perf_counter_ns() - began) / _TIMES)
-    return round(statistics.median(rows))
+        for work, row in zip(works, rows, strict=True):
+            began = perf_counter_ns()
+            for _ in repeat(None, _TIMES):
+                work()
+            row.append(perf_counter_ns() - began)
+    return [round(sorted(row)[_QUICK] / _TIMES) for row in rows]
 
 
 Work = tuple[Callable[[], object], Callable[[], object]]
