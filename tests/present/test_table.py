@@ -69,6 +69,10 @@ def test_not_measured_is_a_dash_and_nothing_is_zero() -> None:
     text = render_summary(blind, width=120)
     assert cells(text, "A")[:6] == ["1", "1.00", "1.00", "-", "0", "0"]
     assert "not measured: python, device, wait, queue" in text
+    # Where it is narrow a column without anything in it goes first, and is still named.
+    narrow = render_summary(blind, width=80)
+    assert cells(narrow, "A")[:6] == ["1", "1.00", "1.00", "0", "0", "1.00"]
+    assert "not measured: python, device, wait, queue" in narrow
 
 
 def test_a_rare_column_is_there_where_it_has_something() -> None:

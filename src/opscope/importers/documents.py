@@ -321,8 +321,12 @@ class Document:
             window.at += 1
         elif first == b"{":
             window.fill(LIMIT)
-            if window.data.find(MARK, window.at, window.at + LIMIT) >= 0 and (
-                not self._begins_event()
+            mark = window.data.find(MARK, window.at, window.at + LIMIT)
+            # A document has its events inside; an object that is closed before them is none.
+            if (
+                mark >= 0
+                and value_end(window.data, window.at, mark) < 0
+                and not self._begins_event()
             ):
                 self._state = _State.TOP
                 return []

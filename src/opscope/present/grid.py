@@ -14,7 +14,7 @@ from opscope.present.text import Label, pad, shorten
 #: Blanks between columns; in a table narrower than `_TIGHT` they stand closer.
 _GAP, _TIGHT_GAP, _TIGHT = 2, 1, 100
 #: The first column gets at least this much before columns are left out, or that share of the width.
-_NAME, _NAME_SHARE = 16, 0.28
+_NAME, _NAME_SHARE = 22, 0.28
 #: What is drawn at the end of a line has at least and at most this many cells.
 BAR_CELLS = (8, 28)
 #: Columns of at least this rank are left out before the bar is.
