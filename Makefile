@@ -68,9 +68,9 @@ pictures: $(VENV)/.test-installed ## Make the pictures of the documentation anew
 	$(VENV)/bin/python docs/pictures/make.py
 
 clean: ## Remove .venv, caches, builds and what the demo left in build/
-	rm -rf $(VENV) .venv-pure .venv-hta .venv-mxnet build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-pure .venv-hta .venv-mxnet build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis __pycache__
 	rm -f src/opscope/record/_native*.so
-	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find src tests bench docs examples fuzz -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # Stamps: each is older than pyproject.toml, or the C extension, exactly when an install is due.
 NATIVE := hatch_build.py $(wildcard src/opscope/record/native/*.[ch])
