@@ -48,7 +48,7 @@ def nests(x):
 def fails(x):
     """One sub-operator and some Python, then an exception."""
     x + 1.0
-    sum(range(100_000))
+    sum(range(300_000))
     raise ValueError("failed, as it should")
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -45,6 +47,29 @@ def test_tables_and_drawings_hold_what_they_are_about(made: Path) -> None:
     assert "phase" in words(made / "table-200.svg").split("largest")[0]
     assert "└ XX::XX" in words(made / "tree-80.svg")
     assert "Custom::XX::XX" in words(made / "limits-2019.svg")
+
+
+def slice_of(name: str, ts: float, dur: float, kind: str, **args: Any) -> dict[str, Any]:
+    args |= {"kind": kind}
+    return {"ph": "X", "name": name, "ts": ts, "dur": dur, "tid": 2, "cat": "op", "args": args}
+
+
+def test_slices_that_meet_are_drawn_side_by_side_below_their_call() -> None:
+    lane = {"ph": "M", "name": "thread_name", "tid": 2, "args": {"name": "worker"}}
+    drawn = runpy.run_path(str(PICTURES / "draw.py"))["draw"](
+        [
+            lane,
+            slice_of("Custom", 198851.036, 5131.706, "call", flags=["failed"]),
+            slice_of("Custom::dispatch", 198851.036, 20.696, "dispatch"),
+            slice_of("Custom::own", 198871.732, 1864.145, "own"),  # to a float it begins too early
+            slice_of("Custom::wait", 200735.877, 3037.886, "wait"),
+        ]
+    )
+    row = re.compile(r"<title>(\S+) [^<]*</title><rect [^>]*?y=\"(\d+)\"")
+    tops = {name: int(y) for name, y in row.findall(drawn)}
+    assert len(tops) == 4
+    assert tops["Custom::dispatch"] == tops["Custom::own"] == tops["Custom::wait"] > tops["Custom"]
+    assert "call that raised" in drawn
 
 
 def test_they_fetch_nothing_and_name_no_folder_of_this_machine(made: Path) -> None:
