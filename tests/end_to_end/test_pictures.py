@@ -46,7 +46,18 @@ def test_tables_and_drawings_hold_what_they_are_about(made: Path) -> None:
         )
     assert "phase" in words(made / "table-200.svg").split("largest")[0]
     assert "└ XX::XX" in words(made / "tree-80.svg")
+    for path in made.glob("t*-*.svg"):
+        assert below_the_last_line(path) > 5, path
     assert "Custom::XX::XX" in words(made / "limits-2019.svg")
+
+
+def below_the_last_line(file: Path) -> float:
+    """How much of a terminal can be seen below the foot of its last words."""
+    text = file.read_text("utf-8")
+    shown = re.search(r'clip-terminal">\s*<rect [^>]*height="([\d.]+)"', text)
+    assert shown is not None
+    words_at = re.findall(r'<text[^>]* y="([\d.]+)"[^>]*>[^<]*[a-z][^<]*</text>', text)
+    return float(shown[1]) - max(map(float, words_at))
 
 
 def slice_of(name: str, ts: float, dur: float, kind: str, **args: Any) -> dict[str, Any]:
