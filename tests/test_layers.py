@@ -1,4 +1,4 @@
-"""Who may import whom: the table of the design, held for every module under src/opscope.
+"""Who may import whom: the table, held for every module under src/opscope.
 
 Everything counts: imports inside functions, under TYPE_CHECKING, relative ones, and modules named
 by a string. `breaches` and `load_edges` take plain texts, so made-up modules show that they notice.

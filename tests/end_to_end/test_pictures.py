@@ -97,5 +97,5 @@ def test_every_picture_is_there_small_and_shown() -> None:
             assert (page.parent / target).is_file(), (page, target)
             shown.add((page.parent / target).name)
     here = {path.name: path.stat().st_size for path in PICTURES.iterdir() if path.suffix != ".py"}
-    assert {name for name in here if not name.startswith("page-") and "__" not in name} <= shown
+    assert {name for name in here if "__" not in name} <= shown
     assert max(here.values()) <= 150_000

@@ -1,4 +1,4 @@
-"""The words of the design as plain data: kinds, numpy row types, the session."""
+"""The words of opscope as plain data: kinds, numpy row types, the session."""
 
 from opscope.model.columns import DROP, LINK, PAUSE, SPAN, SPAN_FORMAT, Rows, no_rows
 from opscope.model.kinds import Flag, Kind, LinkKind, Phase, flag_names

@@ -44,7 +44,7 @@ class Lane:
 class Sight:
     """What one host could see, and what it could not, with the reason in words.
 
-    `sees` are words of the design (calls, sub-operators, tasks, waits, dispatch, runtime, cpu,
+    `sees` are fixed words (calls, sub-operators, tasks, waits, dispatch, runtime, cpu,
     device, backward). Two of them change what numbers mean: with "device" no device work is 0 and
     not unknown; with "all waits" the gap of a call without CPU time is Python but for its waits.
     """
