@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import platform
+import shutil
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ from opscope._version import __version__
 from opscope.errors import OpscopeError, UsageError
 from opscope.hosts.python.price import price
 from opscope.model import Kind, Session
+from opscope.present.table import WIDTH
 from opscope.record import Clock, Recorder, Writer, adopt, calibration, settle, tasks, waits, watch
 from opscope.record.garbage import collections_seen
 from opscope.record.schedule import Action, Schedule, action_of
@@ -42,7 +44,8 @@ class profile:
     call of the function is then a recording (only sensible with `output=None`). `schedule`: which
     steps to record (`opscope.schedule` or `torch.profiler.schedule`); the program calls `step` at
     the end of each. `lines`: sample the main thread, to tell which lines of the operators' own
-    Python cost what; needs SIGALRM, and gives way to a program that uses it.
+    Python cost what; needs SIGALRM, and gives way to a program that uses it. `clock`: nanoseconds
+    from elsewhere, such as `opscope.testing.ManualClock`. Raises UsageError for an unknown mode.
 
     One recording at a time in a process; none at all while OPSCOPE_DISABLE is set in the
     environment. All methods may be called from any thread, also inside a
@@ -80,7 +83,8 @@ class profile:
     # --- recording --------------------------------------------------------------------------------
 
     def start(self) -> profile:
-        """Begin to record. Raises UsageError when a recording runs already or the file exists."""
+        """Begin to record. Raises UsageError when a recording runs already, or the file exists or
+        cannot be written, and HostError for a host that is unknown or cannot be attached."""
         global _running
         if _set("OPSCOPE_DISABLE"):
             self._session = Session()
@@ -242,7 +246,9 @@ class profile:
         return summary(self.session)
 
     def __str__(self) -> str:
-        return present.render_summary(self.session)
+        """The table of `opscope report`, as wide as the terminal, else of 120 columns."""
+        width = shutil.get_terminal_size((WIDTH, 0)).columns
+        return present.render_summary(self.session, width=max(width, 20))
 
     # --- as a block and as a decorator ------------------------------------------------------------
 

@@ -78,11 +78,12 @@ def test_every_page_can_be_reached_from_the_first() -> None:
     assert set(PAGES) - found == set()
 
 
-def test_the_program_of_the_readme_prints_a_table() -> None:
+def test_the_program_of_the_readme_prints_a_table_that_fits_the_terminal() -> None:
     (program,) = programs(README)
     printed = run(program, COLUMNS="80")
     assert re.search(r"^resample +20 ", printed, re.MULTILINE)
     assert re.search(r"^└ stretch +20 ", printed, re.MULTILINE)
+    assert max(map(len, printed.splitlines())) <= 80
 
 
 def test_the_programs_of_the_page_about_python_run(folder: Path) -> None:
