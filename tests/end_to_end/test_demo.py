@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 import opscope
+from opscope.cli.demo import _program
+from opscope.present import report_rows
 
 
 def test_it_trains_reports_and_leaves_two_files(python: Any, folder: Path) -> None:
@@ -22,6 +24,10 @@ def test_it_trains_reports_and_leaves_two_files(python: Any, folder: Path) -> No
         folder / "new" / "folder" / f"demo.{end}" for end in ("opscope", "trace.json.gz")
     )
     assert f"opscope report {recorded.relative_to(folder)}" in text
+    page = recorded.with_suffix(".html").relative_to(folder)
+    assert f"opscope html {recorded.relative_to(folder)} -o {page} --open" in text
+    total = len({(*r.path, r.phase) for r in report_rows(opscope.load(recorded), "sub")})
+    assert f"what they launched, by path, the longest 8 of {total}:" in text
     assert {path.name for path in recorded.parent.iterdir()} == {recorded.name, trace.name}
 
     session = opscope.load(recorded)
@@ -68,6 +74,19 @@ def test_what_cannot_be_is_a_usage_error(
     done = python("-m", "opscope", "demo", *args)
     assert (done.returncode, done.stdout) == (2, b"")
     assert reason in done.stderr.decode()
+
+
+@pytest.mark.parametrize("found", [True, False])
+def test_what_it_says_to_type_can_be_typed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, found: bool
+) -> None:
+    program = folder / ".venv" / "bin" / "opscope"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n", "utf-8")
+    program.chmod(0o755)
+    monkeypatch.setattr("sys.argv", [str(program), "demo"])
+    monkeypatch.setenv("PATH", str(program.parent) if found else str(folder))
+    assert _program() == ("opscope" if found else ".venv/bin/opscope")
 
 
 def test_disabled_it_says_so(python: Any, folder: Path) -> None:

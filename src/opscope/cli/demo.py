@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import runpy
+import shutil
+import sys
 from pathlib import Path
 
 import click
@@ -41,11 +44,22 @@ def demo(output: str, epochs: int, force: bool) -> None:
     console = Console(highlight=False, markup=False, emoji=False)
     click.echo()
     print_summary(session, console)
-    click.echo("\nwhat they launched, by path:")
-    print_report(session, console, by="sub", rows=report_rows(session, "sub")[:_SHOWN])
+    rows, program = report_rows(session, "sub"), _program()
+    click.echo(f"\nwhat they launched, by path, the longest {_SHOWN} of {len(rows)}:")
+    print_report(session, console, by="sub", rows=rows[:_SHOWN])
     export(session, trace, force=force)
-    click.echo(f"\nrecording     {recorded}   (opscope report {recorded} --by call)")
+    click.echo(f"\nrecording     {recorded}")
     click.echo(f"Chrome trace  {trace}   (open it in ui.perfetto.dev or chrome://tracing)")
+    page = recorded.with_suffix(".html")
+    click.echo(f"look at it    {program} html {recorded} -o {page} --open")
+    click.echo(f"see all       {program} report {recorded} --by sub   (--by call; --help)")
+
+
+def _program() -> str:
+    """What a reader types to run opscope again: `make demo` has it in no folder of programs."""
+    if shutil.which("opscope") or Path(sys.argv[0]).name != "opscope":
+        return "opscope"
+    return os.path.relpath(sys.argv[0])
 
 
 def _files(folder: Path, force: bool) -> tuple[Path, Path]:
