@@ -121,7 +121,7 @@ def _first_together(group: Ints, calls: Calls) -> Ints:
     begins, ends = ahead + rank[: len(calls)][order], ahead + rank[len(calls) :][order]
     alone = np.append(True, np.maximum.accumulate(ends)[:-1] <= begins[1:])
     first = np.maximum.accumulate(np.where(alone, np.arange(len(order)), 0))
-    answer = np.empty_like(order)
+    answer: Ints = np.empty_like(order)
     answer[order] = order[first]
     return answer
 

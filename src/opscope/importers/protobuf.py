@@ -173,7 +173,7 @@ class Wire:
     def _word(self, at: Ints) -> Words:
         """The eight bytes from each place on; 0 beyond the end of the file."""
         first = np.minimum(at, self._last)
-        word = self._words[first].astype(np.uint64, copy=False)
+        word: Words = self._words[first].astype(np.uint64, copy=False)
         over, zero = at - first, np.uint64(0)
         if over.any():
             word = np.where(over < 8, word >> (8 * np.minimum(over, 7)).astype(np.uint64), zero)

@@ -54,7 +54,7 @@ def paired(marks: Marks) -> Pairs:
     size = np.diff(np.append(first, len(lane)))
     before = np.repeat(np.append(0, level)[first], size)
     depth = level - before - begins  # of both marks of a slice the same
-    odd = np.zeros(len(first), bool)
+    odd: Bools = np.zeros(len(first), bool)
     if len(first):
         odd = np.minimum.reduceat(depth, first) < 0
         odd |= level[first + size - 1] != before[first]

@@ -27,7 +27,7 @@ def from_floats(us: NDArray[np.float64]) -> Ints:
 
     Whole and fraction apart: their product with 1000 would be rounded twice.
     """
-    whole = np.floor(us)
+    whole: NDArray[np.float64] = np.floor(us)
     return whole.astype(np.int64) * 1000 + np.rint((us - whole) * 1000).astype(np.int64)
 
 

@@ -99,7 +99,7 @@ def _columns(session: Session) -> dict[str, _Numbers | _Coded]:
     made: dict[str, _Numbers | _Coded] = {}
     for key in SPAN_KEYS:
         if key in found.numbers:
-            values = np.array(found.numbers[key])
+            values: NDArray[Any] = np.array(found.numbers[key])
             missing = found.missing.get(key)
             missing = np.zeros(len(values), bool) if missing is None else missing
         else:

@@ -97,7 +97,8 @@ class Messages:
         while True:
             after = rest >> np.uint64(7)
             more = after > 0
-            octets = (rest & np.uint64(127)).astype(np.uint8) | (more.view(np.uint8) << 7)
+            last: Octets = (rest & np.uint64(127)).astype(np.uint8)
+            octets: Octets = last | np.left_shift(more.view(np.uint8), 7, dtype=np.uint8)
             self._columns.append((octets, here))
             self.sizes += 1 if here is None else here
             if not more.any():
@@ -123,13 +124,14 @@ class Messages:
     def joined(self) -> Octets:
         """All messages, one after the other."""
         width = len(self._columns)
-        octets = np.empty((self.count, width), np.uint8)
+        octets: Octets = np.empty((self.count, width), np.uint8)
         there = np.ones((self.count, width), bool)
         for place, (column, mask) in enumerate(self._columns):
             octets[:, place] = column
             if mask is not None:
                 there[:, place] = mask
-        return octets[there]
+        joined: Octets = octets[there]
+        return joined
 
 
 def with_tails(heads: Octets, sizes: Ints, tails: Octets, counts: Ints) -> Octets:

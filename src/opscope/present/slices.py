@@ -98,7 +98,9 @@ def _operator(base: Basis, path: int) -> dict[str, str | None]:
 def distinct(*columns: NDArray[Any]) -> tuple[Ints, Ints]:
     """Where each combination of values is first, by place, and which of them each row has."""
     count = len(columns[0])
-    group, size = np.zeros(count, np.int64), 1
+    group: Ints = np.zeros(count, np.int64)
+    place: Ints
+    size = 1
     for column in columns:
         low = int(column.min(initial=0))
         width = int(column.max(initial=0)) - low + 1

@@ -55,7 +55,7 @@ def nodes(
     # Another node between two of a call parts them, also a recorded one or one of nobody's; but not
     # one without a number: it adds up the gradient of a parameter, on behalf of the node before it.
     every = np.flatnonzero((events.role == Role.NODE) & ((events.sequence >= 0) | ~free))
-    number = np.zeros(len(events), np.int64)
+    number: Ints = np.zeros(len(events), np.int64)
     number[chosen] = np.where(told, call, 0)
     number[every] = runs(events.lane[every], events.start_ns[every], number[every])
     number = number[chosen]

@@ -41,7 +41,7 @@ def widen(
     low, high = np.concatenate((begin, end)), np.concatenate((start, finish))
     rows = np.concatenate((rows, rows))[high > low]
     low, high = low[high > low], high[high > low]
-    parts = recorded[rows]
+    parts: Rows = recorded[rows]
     parts["id"] = new_ids(len(rows))
     parts["owner"] = recorded["id"][rows]
     parts["name"] = dispatch
