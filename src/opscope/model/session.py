@@ -91,7 +91,8 @@ class Session:
     """Spans and their tables. Two operators may share a name text but never an entry of `names`.
 
     `op_names[i]` is the entry of `names` that belongs to `ops[i]` alone, so a call's `name` tells
-    its operator without anybody reading text.
+    its operator without anybody reading text. Rows are NumPy records (`SPAN`, `LINK`, ...); times
+    are monotonic ns, and `start_ns` is the moment from which all that is shown counts.
     """
 
     spans: Rows = field(default_factory=lambda: no_rows(SPAN))
