@@ -289,6 +289,37 @@ def test_no_more_threads_means_the_pusher_works(monkeypatch: pytest.MonkeyPatch)
     engine.stop()
 
 
+def test_no_more_threads_while_a_worker_runs_bodies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As at the exit of Python 3.12, which starts no thread while work is still pending."""
+
+    class Op(nd.CustomOp):
+        def forward(self, is_train, req, in_data, out_data, aux):  # type: ignore[no-untyped-def]
+            (in_data[0] + 0).wait_to_read()
+            self.assign(out_data[0], req[0], in_data[0] * 2)
+
+    @nd.register("waits for what it pushes")
+    class Prop(nd.CustomOpProp):
+        def create_operator(self, ctx, shapes, types):  # type: ignore[no-untyped-def]
+            return Op()
+
+    def refuse(self: Worker) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    nd.use(workers=1)
+    gate = threading.Event()
+    a = nd.ones(1)
+    nd.push_sync(gate.wait, (), (a.storage.var,))
+    monkeypatch.setattr(Worker, "start", refuse)
+    made = [nd.custom(a, op_type="waits for what it pushes") for _ in range(20)]
+    gate.set()
+    waiting = threading.Thread(target=nd.waitall, daemon=True)
+    waiting.start()
+    waiting.join(20)
+    assert not waiting.is_alive()
+    assert [float(array.asnumpy()[0]) for array in made] == [2.0] * 20
+    nd.use()
+
+
 def test_changing_engines_keeps_arrays_and_failures() -> None:
     nd.use(workers=1)
     a = nd.array(np.arange(3.0))

@@ -40,6 +40,7 @@ class Scheduler(Engine):
         self._outstanding = 0
         self._gates: list[threading.Lock] = []  # of threads that wait for everything
         self._airborne: set[Task] = set()  # asynchronous tasks whose function has begun
+        self._short = False  # no thread could be started: whoever pushes works
         self._ops = Pool("engine-worker", workers, workers, idle_s, self._serve)
         self._bodies = Pool("engine-custom", 0, sys.maxsize, idle_s, self._serve)
 
@@ -216,28 +217,43 @@ class Scheduler(Engine):
     def _go(self, fresh: list[Worker]) -> None:
         if fresh:
             self._start(fresh)
-        if self._state == INLINE:
+        if self._state == INLINE or self._short:
             self._work_off()
 
     def _start(self, fresh: list[Worker]) -> None:
         for worker in fresh:
             try:
                 worker.start()
+                self._short = False
             except RuntimeError:
-                # No more threads here: this one does the work itself rather than nobody.
+                # No more threads here (Python 3.12 starts none once it is about to exit): this one
+                # does the work itself rather than nobody.
+                self._short = True
                 with self._lock:
                     worker.pool.members.discard(worker)
                 worker.born.set()
                 self._work_off()
 
     def _work_off(self) -> None:
-        """Run what is queued on the calling thread."""
+        """Run what is queued on the calling thread. If that is a worker, it may block meanwhile."""
+        thread = threading.current_thread()
+        pools = (self._ops, self._bodies)
+        mine = thread.pool if isinstance(thread, Worker) and thread.pool in pools else None
         while True:
             with self._lock:
                 task = self._ops.queue.take() or self._bodies.queue.take()
             if task is None:
                 return
-            if self._run(task, None) is not None:
+            if mine is not None:
+                with self._lock:
+                    mine.blocked += 1
+            try:
+                ended = self._run(task, None)
+            finally:
+                if mine is not None:
+                    with self._lock:
+                        mine.blocked -= 1
+            if ended is not None:
                 with self._lock:
                     self._advance(self._close(task))
 
