@@ -4,6 +4,7 @@ PYTHON ?= python3
 PIP_FLAGS ?=
 TORCH ?= torch==2.13.0
 TORCH_INDEX ?=
+JOBS ?= auto
 VENV := .venv
 
 .DEFAULT_GOAL := help
@@ -17,6 +18,7 @@ help: ## Show this list
 	@echo "  PYTHON=python3.12   which Python makes $(VENV) (now: $(PYTHON))"
 	@echo "  PIP_FLAGS=...       more options for pip install"
 	@echo "  TORCH_INDEX=URL     an index with CPU builds of torch, which are a tenth in size (pytorch.org names one)"
+	@echo "  JOBS=1              how many tests run at once (now: $(JOBS); at most one a core, and 8)"
 	@echo "  TORCH=...           which torch the tests use (now: $(TORCH)); empty: none, its tests skip"
 
 demo: $(VENV)/.installed ## Train a small network under opscope and show what its operators did
@@ -26,13 +28,13 @@ test: $(VENV)/.test-installed ## Lint, types and all tests
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
-	$(VENV)/bin/python -m pytest
+	$(VENV)/bin/python -m pytest $(IN-PARALLEL)
 
 test-pure: .venv-pure/.test-installed ## All tests without the C extension, as where there is no compiler
 	@.venv-pure/bin/python -m pip uninstall --quiet --yes opscope 2>/dev/null || true
 	@OPSCOPE_PURE=1 .venv-pure/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(PIP_FLAGS) .
 	@cd tests && ../.venv-pure/bin/python -c 'from opscope.record import extension as e; assert e.native is None, "the extension is there"; print("pure:", e.missing)'
-	OPSCOPE_PURE=1 OPSCOPE_RECORDER=python .venv-pure/bin/python -m pytest
+	OPSCOPE_PURE=1 OPSCOPE_RECORDER=python .venv-pure/bin/python -m pytest $(IN-PARALLEL)
 
 lint: $(VENV)/.test-installed ## Lint, format check and types, no tests
 	$(VENV)/bin/ruff check .
@@ -71,6 +73,9 @@ clean: ## Remove .venv, caches, builds and what the demo left in build/
 	rm -rf $(VENV) .venv-pure .venv-hta .venv-mxnet build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis __pycache__
 	rm -f src/opscope/record/_native*.so
 	find src tests bench docs examples fuzz -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+# A file of tests stays in one process: its modules' fixtures are made once.
+IN-PARALLEL = --numprocesses $(JOBS) --maxprocesses 8 --dist loadfile
 
 # Stamps: each is older than pyproject.toml, or the C extension, exactly when an install is due.
 NATIVE := hatch_build.py $(wildcard src/opscope/record/native/*.[ch])

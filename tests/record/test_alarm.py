@@ -50,7 +50,7 @@ def sampled(run: profile) -> int:
 def test_it_samples_and_leaves_nothing_behind() -> None:
     with profile(host="python", lines=True) as run:
         assert signal.getitimer(signal.ITIMER_REAL)[0] > 0
-        spin(0.2)
+        spin(1.0)
     assert sampled(run) > 5
     (note,) = notes(run)
     assert note.startswith("hot lines")

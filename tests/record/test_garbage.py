@@ -30,14 +30,19 @@ class Knot:
         self.last()
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _unfrozen_at_the_end() -> Iterator[None]:
+    yield
+    gc.unfreeze()
+
+
 @pytest.fixture(autouse=True)
 def _by_hand() -> Iterator[None]:
     gc.collect()
-    gc.freeze()  # what other tests left would be gone through at each collection
+    gc.freeze()  # or each collection goes through all that the suite and its libraries hold
     gc.disable()
     yield
     gc.enable()
-    gc.unfreeze()
 
 
 @custom_op("collects")
