@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,15 @@ from opscope.model import Session
 from opscope.store.frames import frame, head
 from opscope.store.reader import parse
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+_BINARY = getattr(os, "O_BINARY", 0)  # Windows would translate newlines
+#: Standard input, output and error of the program.
+_STANDARD = (0, 1, 2)
+
 
 class FileSink:
     """Appends frames to a new file. One thread at a time may use it.
@@ -20,6 +31,9 @@ class FileSink:
     Frames wait in memory until `flush`, which hands them to the system in one write, so a killed
     process loses nothing that was flushed. A failed write (a full disk) raises OSError and leaves
     the file as it was at the last whole frame.
+
+    The recorded program may close our descriptor, as one that becomes a daemon does, and get its
+    number for a file of its own: nothing is ever written to that one, nor is it closed.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -30,7 +44,8 @@ class FileSink:
         # Absolute: the program may go to another folder while it is recorded.
         self.path = Path(path).absolute()
         try:
-            self._file = open(self.path, "wb" if force else "xb", buffering=0)  # noqa: SIM115
+            flags = os.O_TRUNC if force else os.O_EXCL
+            self._open(os.O_CREAT | flags)
         except FileExistsError:
             if self.path.is_dir():
                 raise UsageError(f"cannot write {path}: it is a folder") from None
@@ -46,7 +61,7 @@ class FileSink:
         try:
             self.flush()
         except OSError as error:
-            self._file.close()
+            self._release()
             with suppress(OSError):
                 self.path.unlink()
             raise UsageError(f"cannot write {path}: {error.strerror}") from None
@@ -61,6 +76,7 @@ class FileSink:
         self._waiting.clear()
         if not data:
             return
+        self._hold()
         view = memoryview(data)
         try:
             while view:
@@ -76,18 +92,53 @@ class FileSink:
     def abandon(self) -> None:
         """Close without writing: for a forked child, whose parent goes on with the file."""
         self._waiting.clear()
-        self._file.close()
+        self._release()
 
     def close(self) -> None:
         """Flush and close. Nothing may be put afterwards."""
         try:
             self.flush()
         finally:
-            self._file.close()
+            self._release()
 
     def session(self) -> Session:
         """What has been written so far, read back."""
         return parse(self.path.read_bytes(), str(self.path))
+
+    def _open(self, flags: int) -> None:
+        descriptor = os.open(self.path, os.O_WRONLY | _BINARY | flags, 0o666)
+        if descriptor in _STANDARD and fcntl is not None:
+            # One was closed when the program began: what is written to it must not end in here.
+            low, descriptor = descriptor, fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
+            os.close(low)
+        self._descriptor, self._status = descriptor, os.fstat(descriptor)
+        # It closes nothing by itself: by then the number may be somebody else's.
+        self._file = open(descriptor, "wb", buffering=0, closefd=False)  # noqa: SIM115
+
+    def _is_ours(self) -> bool:
+        try:
+            return os.path.samestat(os.fstat(self._descriptor), self._status)
+        except OSError:
+            return False
+
+    def _hold(self) -> None:
+        """See that the descriptor is ours, or open the file again. OSError where neither can be."""
+        if self._is_ours():
+            return
+        if not (stat.S_ISREG(self._status.st_mode) and self._still_there()):
+            raise OSError(errno.EBADF, "the program closed it")
+        self._open(0)
+        self._file.seek(self._size)
+
+    def _still_there(self) -> bool:
+        try:
+            return os.path.samestat(os.stat(self.path), self._status)
+        except OSError:
+            return False
+
+    def _release(self) -> None:
+        if self._is_ours():
+            os.close(self._descriptor)
 
 
 class MemorySink:
