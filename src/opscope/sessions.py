@@ -19,8 +19,8 @@ def load(*paths: str | os.PathLike[str], custom: Sequence[str] = ()) -> Session:
     The kind of each is told by its content. `custom`: globs of names that are custom operators in
     a trace that does not say so. Raises InputError, naming the file, for what cannot be read.
     """
-    if not paths:
-        raise InputError("no file was named")
+    if not paths or "" in paths:  # an empty name, as of a variable that is not set, is no folder
+        raise InputError("no file was named" if not paths else "a file was named by an empty text")
     options = importers.Options(tuple(custom))
     found = (member for path in paths for member in importers.members(Path(path)))
     return store.merge([_read(member, options) for member in found])

@@ -16,6 +16,7 @@ from opscope.cli.commands import TABLE
 from opscope.cli.waiting import waiting
 from opscope.model import Session
 from opscope.present import as_json, report_rows
+from opscope.store import FileSink
 
 Command = Callable[..., tuple[int, str, str]]
 
@@ -237,3 +238,18 @@ def test_waiting_shows_a_bar_only_when_it_lasts(
     out, err = capsys.readouterr()
     assert "reading [file]" in err
     assert out == ""
+
+
+@pytest.mark.parametrize("args", [["report", ""], ["info", ""], ["diff", "", "--", "a.opscope"]])
+def test_an_empty_name_is_not_the_folder_one_is_in(
+    args: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    FileSink(tmp_path / "a.opscope").close()
+    monkeypatch.chdir(tmp_path)
+    code = main(args)
+    out, err = capsys.readouterr()
+    assert (code, out) == (3, "")
+    assert err == "opscope: error: a file was named by an empty text\n"

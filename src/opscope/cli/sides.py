@@ -37,7 +37,7 @@ def runs(paths: Sequence[str], custom: Sequence[str] = ()) -> Iterator[Session]:
     UsageError for one that is there twice: copies of one run hide how runs differ."""
     seen: set[str] = set()
     for path in paths:
-        for run in _runs_at(Path(path)):
+        for run in _runs_at(Path(path)) if path else [path]:
             place = os.path.realpath(run)
             if place in seen:
                 raise UsageError(f"{str(run)!r} is named twice on one side: a run counts once")
