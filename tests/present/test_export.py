@@ -83,3 +83,25 @@ def test_a_failed_write_leaves_what_was_there(
 def test_a_folder_that_is_not_there(made: Session, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="No such file"):
         export(made, tmp_path / "no" / "t.json")
+
+
+@pytest.mark.parametrize(
+    "name", [f"{'n' * 300}.json", "nul\0.json", "file/t.json"], ids=["long", "NUL", "in a file"]
+)
+def test_a_name_that_no_file_can_have(made: Session, tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="cannot write"):
+        export(made, tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_link_that_leads_nowhere_is_not_overwritten_unasked(
+    made: Session, tmp_path: Path
+) -> None:
+    link = tmp_path / "t.json"
+    link.symlink_to("nowhere")
+    with pytest.raises(UsageError, match="already"):
+        export(made, link)
+    assert link.is_symlink()
+    export(made, link, force=True)
+    assert not link.is_symlink()

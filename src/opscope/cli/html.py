@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import webbrowser
 from pathlib import Path
 
@@ -47,7 +48,7 @@ def html(
     """
     if not output.lower().endswith(ENDINGS):
         raise UsageError(f"{output!r} does not end in .html: a browser would not show it as a page")
-    if Path(output).exists() and not force:
+    if os.path.lexists(output) and not force:
         # Said before gigabytes are read.
         raise UsageError(f"{output!r} is there already: choose another name, or use --force")
     session = load(files, custom)

@@ -71,7 +71,7 @@ def export(
     for one that cannot be written. Whatever happens, no half-written file stays behind.
     """
     entry, target = format_of(path), Path(path)
-    if target.exists() and not force:
+    if _is_there(target) and not force:
         raise UsageError(f"{str(path)!r} is there already: choose another name, or force it")
     if redact:
         session = redacted(session, users=_users(), hosts=[socket.gethostname()])
@@ -81,6 +81,18 @@ def export(
     except OSError as error:
         reason = error.strerror or str(error)
         raise UsageError(f"cannot write {str(path)!r}: {reason}") from error
+
+
+def _is_there(target: Path) -> bool:
+    """Also a link that leads nowhere. Raises UsageError for a name that no file can have."""
+    try:
+        target.lstat()
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"cannot write {str(target)!r}: {reason}") from error
+    return True
 
 
 def _users() -> list[str]:
