@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import click
 
@@ -14,6 +15,8 @@ from opscope.errors import OpscopeError
 
 #: When the reader of our output went away (as click has it), and after Ctrl-C (as shells have it).
 _BROKEN_PIPE, _INTERRUPTED = 1, 130
+#: Where our output cannot be written to its end: a full disk.
+_NO_ROOM = frozenset(getattr(errno, name, 0) for name in ("ENOSPC", "EDQUOT", "EFBIG"))
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -31,24 +34,56 @@ def main(args: Sequence[str] | None = None) -> int:
 def _command(args: Sequence[str] | None) -> tuple[int, Callable[[], None] | None]:
     """The exit code, and what is left to run: a command may return a program to be run bare."""
     try:
-        result = _commands()(args=args, prog_name="opscope", standalone_mode=False)
-        if callable(result):
-            return 0, result
-        sys.stdout.flush()
+        with _streams():
+            result = _commands()(args=args, prog_name="opscope", standalone_mode=False)
+            if callable(result):
+                return 0, result
+            sys.stdout.flush()
     except click.ClickException as error:
         error.show()
         return error.exit_code, None
     except click.Abort:
         return _INTERRUPTED, None
     except OpscopeError as error:
-        print(f"opscope: error: {error}", file=sys.stderr)
+        _complain(str(error))
         return error.exit_code, None
     except BrokenPipeError:
-        # The interpreter flushes standard output once more at its end: let that go nowhere.
-        with contextlib.suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _let_go()
         return _BROKEN_PIPE, None
+    except OSError as error:
+        if error.errno not in _NO_ROOM or error.filename is not None:
+            raise
+        _let_go()
+        _complain(f"cannot write the output: {error.strerror}")
+        return 1, None
     return (result if isinstance(result, int) else 0), None
+
+
+@contextlib.contextmanager
+def _streams() -> Iterator[None]:
+    """While it lasts, what is said to a standard output or error that is closed goes nowhere."""
+    with contextlib.ExitStack() as stack:
+        for name in ("stdout", "stderr"):
+            if getattr(sys, name) is None:
+                nowhere = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
+                setattr(sys, name, nowhere)
+                stack.callback(setattr, sys, name, None)
+        yield
+
+
+def _complain(message: str) -> None:
+    """One line, whatever is in the names of files that it tells."""
+    from opscope.present.text import visible
+
+    with contextlib.suppress(OSError):
+        if sys.stderr is not None:
+            print(f"opscope: error: {visible(message)}", file=sys.stderr)
+
+
+def _let_go() -> None:
+    """The interpreter flushes standard output once more at its end: let that go nowhere."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _commands() -> click.Command:
