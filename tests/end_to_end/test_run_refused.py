@@ -75,6 +75,13 @@ def test_an_output_that_is_there(refused: Any, folder: Path, opscope_run: Any) -
     assert (done.returncode, done.stdout) == (0, b"it ran\n")
 
 
+def test_an_output_that_is_the_program(refused: Any, folder: Path) -> None:
+    (folder / "link").symlink_to("s.py")
+    for output in ("s.py", "link"):
+        message = f"cannot write {output}: it is the program that is to be run"
+        refused(2, message, "--force", "-o", output, "s.py")
+
+
 def test_an_output_that_cannot_be(refused: Any, folder: Path) -> None:
     (folder / "folder").mkdir()
     refused(2, "cannot write no/x.opscope: No such file", "-o", "no/x.opscope", "s.py")

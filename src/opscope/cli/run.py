@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import partial
 
@@ -81,6 +82,8 @@ def run(
     else:
         raise UsageError("nothing to run: name a script, or a module with -m")
     output = output or default_output(name)
+    if force and _are_one(output, name):
+        raise UsageError(f"cannot write {output}: it is the program that is to be run")
     if repeat is not None:
         from opscope.cli.repeat import numbered, repeated
 
@@ -92,3 +95,10 @@ def run(
     begin(profile(host=hosts, output=output, force=force, mode=mode, lines=lines))
     # Handed back, so that the program runs outside click, which would take its exceptions.
     return partial(bare, start)
+
+
+def _are_one(output: str, script: str) -> bool:
+    try:
+        return os.path.samefile(output, script)
+    except (OSError, ValueError):
+        return False
