@@ -17,13 +17,12 @@ from opscope.model import (
     SPAN,
     Flag,
     Lane,
-    Op,
     Process,
     Rows,
     Session,
-    Sight,
     no_rows,
 )
+from opscope.store import sense
 from opscope.store.frames import HEAD, MAGIC, VERSION, Damage, frames
 
 #: Stands for a name whose frame was lost.
@@ -53,7 +52,7 @@ def parse(data: bytes, where: str) -> Session:
             f"{where} was written by a newer opscope (format {version}; this one reads up to "
             f"{VERSION}): upgrade with `pip install -U opscope`"
         )
-    build = _Build()
+    build = _Build(sense.limit(len(data)))
     for found in frames(memoryview(data)):
         if isinstance(found, Damage):
             build.damage.append(str(found))
@@ -65,22 +64,12 @@ def parse(data: bytes, where: str) -> Session:
     return build.session()
 
 
-def _lane(row: list[Any]) -> Lane:
-    return Lane(row[0], row[1], 0, row[2])
-
-
-def _op(row: list[Any]) -> tuple[int, Op]:
-    return row[0], Op(**row[1])
-
-
-def _sight(row: dict[str, Any]) -> Sight:
-    return Sight(row["host"], row["version"], tuple(row["sees"]), row["misses"])
-
-
 #: What becomes of each entry of a numbered table, and of each entry of a plain list.
-_TABLES: dict[str, Callable[[Any], Any]] = {"names": str, "lanes": _lane, "ops": _op}
+_TABLES: dict[str, Callable[[Any], Any]] = {
+    "names": sense.text, "lanes": sense.lane, "ops": sense.op,
+}  # fmt: skip
 _LISTS: dict[str, Callable[[Any], Any]] = {
-    "samples": dict, "sight": _sight, "broken": str, "notes": str,
+    "samples": sense.sample, "sight": sense.sight, "broken": sense.text, "notes": sense.text,
 }  # fmt: skip
 #: Entries that are rows of numbers, which the file writes without their process.
 _ROWS: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {
@@ -91,7 +80,8 @@ _ROWS: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {
 class _Build:
     """Collects the frames of one file, in order."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most  # what no index is larger than
         self.tables: dict[str, dict[int, Any]] = {word: {} for word in _TABLES}
         self.lists: dict[str, list[Any]] = {word: [] for word in _LISTS}
         self.rows: dict[str, list[Rows]] = {
@@ -113,25 +103,37 @@ class _Build:
         data = json.loads(bytes(payload))
         if word in _TABLES:
             first, entries = data
-            self.tables[word].update(enumerate(list(map(_TABLES[word], entries)), first))
+            if not 0 <= first <= self._most:
+                raise ValueError(f"it begins with number {first}")
+            found = list(map(_TABLES[word], entries))
+            if word == "ops" and any(not 0 <= name < self._most for name, _ in found):
+                raise ValueError("an operator without a name")
+            self.tables[word].update(enumerate(found, first))
         elif word in _ROWS:
             dtype, before = _ROWS[word]
             self.rows[word].append(np.array([(*before, *row) for row in data], dtype))
         elif word in _LISTS:
             self.lists[word].extend(list(map(_LISTS[word], data)))
         elif word == "process":
-            self.process = Process(**{**data, "command": tuple(data["command"])})
+            self.process = sense.process(data)
         elif word == "anchor":
-            mono, wall = map(int, data)
+            mono, wall = map(sense.whole, data)
             self.anchors.append((mono, wall))
         elif word == "costs":
-            self.costs = {str(k): (int(inside), int(out)) for k, (inside, out) in data.items()}
+            self.costs = {
+                str(k): (sense.whole(inside), sense.whole(out)) for k, (inside, out) in data.items()
+            }
         elif word == "end":
-            self.end_ns = int(data["end_ns"])
+            self.end_ns = sense.whole(data["end_ns"])
 
     def session(self) -> Session:
         """What the frames tell together."""
         rows = {word: np.concatenate(tables) for word, tables in self.rows.items()}
+        for word in ("spans", "open"):
+            sound = sense.spans(rows[word], self._most)
+            if not sound.all():
+                self.damage.append(f"{np.count_nonzero(~sound):,} spans that make no sense")
+                rows[word] = rows[word][sound]
         end_ns = self._last_moment(rows) if self.end_ns is None else self.end_ns
         spans = _with_open(_latest(rows["spans"]), rows["open"], end_ns)
         ops = [entry for _, entry in sorted(self.tables["ops"].items())]
