@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -10,11 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
+from tests.builders import session, span
 
+import opscope.sessions
 from opscope.cli import main
 from opscope.cli.commands import TABLE
 from opscope.cli.waiting import waiting
-from opscope.model import Session
+from opscope.model import Kind, Session
 from opscope.present import as_json, report_rows
 from opscope.store import FileSink
 
@@ -181,6 +185,22 @@ def test_info_about_files(opscope_command: Command) -> None:
         "  python       saw all waits, device",
     ]
     assert second.startswith("b\\x1b.opscope\n")
+
+
+@pytest.mark.parametrize("columns", [40, 60, 200])
+def test_info_fits_the_terminal_whatever_the_letters(
+    opscope_command: Command, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    name = "漢字の演算子" * 9
+    made = session([span(1, name, Kind.CALL, 0, 10)])
+    monkeypatch.setattr(opscope.sessions, "load", lambda *_, **__: made)
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert main(["info", "f"]) == 0
+    lines = sys.stdout.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert max(map(cell_len, lines)) <= columns
+    assert "".join(line.strip() for line in lines).count(name) == 1
 
 
 def test_python_dash_m_and_a_reader_that_goes_away() -> None:

@@ -6,10 +6,11 @@ import platform
 import shlex
 import shutil
 import sys
-import textwrap
 from collections.abc import Iterator, Sequence
 
 import click
+from rich.console import Console
+from rich.text import Text
 
 from opscope._version import __version__
 from opscope.cli.files import load
@@ -43,10 +44,15 @@ def _say(facts: Iterator[tuple[str, str]]) -> None:
     room = shutil.get_terminal_size().columns - _MARGIN if sys.stdout.isatty() else 0
     for word, text in facts:
         text = visible(text)
-        lines = textwrap.wrap(text, max(room, _LEAST), break_on_hyphens=False) if room else [text]
+        lines = _wrapped(text, max(room, _LEAST)) if room else [text]
         for line in lines or [""]:
             click.echo(f"  {word:<{_MARGIN - 3}} {line}".rstrip())
             word = ""
+
+
+def _wrapped(text: str, cells: int) -> list[str]:
+    """In lines of so many cells of a terminal, of which some letters take two."""
+    return [line.plain.rstrip() for line in Text(text).wrap(Console(), cells)]
 
 
 def _about_here(sights: Sequence[Sight]) -> Iterator[tuple[str, str]]:
