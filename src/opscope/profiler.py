@@ -300,12 +300,14 @@ def _guarded(edge: Callable[[Recorder], None], recorder: Recorder) -> None:
 def default_output(script: str) -> str:
     """Where a recording of `script` goes: OPSCOPE_OUTPUT, or else `SCRIPT.PID.opscope`.
 
-    `{pid}` in OPSCOPE_OUTPUT stands for the process id.
+    `{pid}` in OPSCOPE_OUTPUT stands for the process id. The name never begins as an option does:
+    a program from `-c` or standard input is called `python`.
     """
     named = os.environ.get("OPSCOPE_OUTPUT")
     if named:
         return named.replace("{pid}", str(os.getpid()))
-    return f"{Path(script).stem or 'python'}.{os.getpid()}.opscope"
+    stem = "" if script == "-c" else Path(script).stem.lstrip("-")
+    return f"{stem or 'python'}.{os.getpid()}.opscope"
 
 
 def record_process() -> None:

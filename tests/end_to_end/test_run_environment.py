@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from opscope.profiler import default_output
 
 SCRIPT = "work(); print('ran')"
 
@@ -72,3 +75,14 @@ def test_disabled_nothing_is_recorded_and_the_program_runs(
     )
     assert python("s.py", env={"OPSCOPE_DISABLE": "1", "OPSCOPE_ENABLE": "1"}).stdout == b"ran\n"
     assert files(folder) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "stem"),
+    [
+        ("-c", "python"), ("-", "python"), ("", "python"), ("-odd.py", "odd"), ("a/b.py", "b"),
+        ("--", "python"), ("a-b.py", "a-b"),
+    ],
+)  # fmt: skip
+def test_no_recording_is_named_like_an_option(given: str, stem: str) -> None:
+    assert default_output(given) == f"{stem}.{os.getpid()}.opscope"
