@@ -187,6 +187,21 @@ def test_info_about_files(opscope_command: Command) -> None:
     assert second.startswith("b\\x1b.opscope\n")
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-16"])
+def test_info_in_an_encoding_that_lacks_letters(
+    opscope_command: Command, monkeypatch: pytest.MonkeyPatch, encoding: str
+) -> None:
+    made = session([span(1, "\N{SNAKE}", Kind.CALL, 0, 10)])
+    monkeypatch.setattr(opscope.sessions, "load", lambda *_, **__: made)
+    octets = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(octets, encoding))
+    assert main(["info", "\N{SNAKE}.opscope"]) == 0
+    shown = "\N{SNAKE}" if encoding == "utf-16" else "\\U0001f40d"
+    out = octets.getvalue().decode(encoding)
+    assert out.startswith(f"{shown}.opscope")
+    assert f"{shown}: function" in out
+
+
 @pytest.mark.parametrize("columns", [40, 60, 200])
 def test_info_fits_the_terminal_whatever_the_letters(
     opscope_command: Command, monkeypatch: pytest.MonkeyPatch, columns: int

@@ -35,7 +35,7 @@ def info(files: tuple[str, ...]) -> None:
         if number:
             click.echo()
         session = load([file])
-        click.echo(visible(file))
+        click.echo(visible(file, _encoding()))
         _say(_about_file(session))
 
 
@@ -43,11 +43,16 @@ def _say(facts: Iterator[tuple[str, str]]) -> None:
     """Fits the terminal; a file or a pipe gets each fact on one line."""
     room = shutil.get_terminal_size().columns - _MARGIN if sys.stdout.isatty() else 0
     for word, text in facts:
-        text = visible(text)
+        text = visible(text, _encoding())
         lines = _wrapped(text, max(room, _LEAST)) if room else [text]
         for line in lines or [""]:
             click.echo(f"  {word:<{_MARGIN - 3}} {line}".rstrip())
             word = ""
+
+
+def _encoding() -> str:
+    """What standard output can hold: on Windows, in a pipe, not every letter."""
+    return getattr(sys.stdout, "encoding", None) or "utf-8"
 
 
 def _wrapped(text: str, cells: int) -> list[str]:
