@@ -108,6 +108,25 @@ def test_no_room_for_the_head_is_said_before_anything_runs(
     assert not path.exists()
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_what_is_no_file_stays_when_the_head_has_no_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    opened = open
+    monkeypatch.setattr(
+        "opscope.store.sink.open",
+        lambda *args, **more: Disk(opened(*args, **more), room=5),
+        raising=False,
+    )
+    with pytest.raises(UsageError, match="No space left"):
+        FileSink(pipe, force=True)
+    assert pipe.is_fifo()
+    os.close(reader)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="needs resource")
 @pytest.mark.parametrize("limit", [12, 13, 100, 5000, 20_000])
 def test_a_limit_of_the_system_is_met_the_same_way(tmp_path: Path, limit: int) -> None:

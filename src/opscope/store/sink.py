@@ -62,8 +62,9 @@ class FileSink:
             self.flush()
         except OSError as error:
             self._release()
-            with suppress(OSError):
-                self.path.unlink()
+            if self._is_regular():  # a device or a pipe was there before us, and stays
+                with suppress(OSError):
+                    self.path.unlink()
             raise UsageError(f"cannot write {path}: {error.strerror}") from None
 
     def put(self, word: str, data: Any) -> None:
@@ -125,10 +126,13 @@ class FileSink:
         """See that the descriptor is ours, or open the file again. OSError where neither can be."""
         if self._is_ours():
             return
-        if not (stat.S_ISREG(self._status.st_mode) and self._still_there()):
+        if not (self._is_regular() and self._still_there()):
             raise OSError(errno.EBADF, "the program closed it")
         self._open(0)
         self._file.seek(self._size)
+
+    def _is_regular(self) -> bool:
+        return stat.S_ISREG(self._status.st_mode)
 
     def _still_there(self) -> bool:
         try:
