@@ -49,11 +49,11 @@ def set_config(**kwargs: Any) -> None:
 
 
 def set_state(state: str = "stop", profile_process: str = "worker") -> None:
-    """'run' or 'stop'. Running again goes on with the same recording."""
+    """'run' or 'stop'. Running again goes on with the same recording, and ends a pause."""
     _only_worker(profile_process)
     if state not in ("run", "stop"):
         raise ValueError(f"the profiler's state is 'run' or 'stop', not {state!r}")
-    recording.switch(running=state == "run")
+    recording.switch(running=state == "run", paused=False)
     _output.due |= state == "run"
     _output.follow(recording.running)
 
