@@ -61,6 +61,19 @@ def test_importing_what_is_missing_is_no_import_error() -> None:
             getattr(whole, name)
 
 
+def test_second_names_of_modules_can_be_imported() -> None:
+    import opscope.compat.mxnet.ndarray as long
+    from opscope.compat.mxnet.ndarray import _internal, op, zeros_like
+    from opscope.compat.mxnet.ndarray.random import uniform
+
+    assert (long, _internal, op, uniform) == (mx.nd, mx.nd._internal, mx.nd.op, mx.random.uniform)
+    assert zeros_like(mx.nd.ones((2,))).asnumpy().tolist() == [0, 0]
+    from opscope.compat.mxnet.ndarray import sparse
+
+    with pytest.raises(AttributeError, match=r"mx\.nd\.sparse does not have 'thing' here"):
+        sparse.thing  # noqa: B018
+
+
 def test_a_missing_method_of_arrays_too() -> None:
     with pytest.raises(AttributeError, match=r"NDArray does not have 'tostype' here.*asnumpy"):
         mx.nd.ones((2,)).tostype("csr")

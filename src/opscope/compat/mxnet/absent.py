@@ -39,8 +39,14 @@ def importable(package: str) -> None:
     """Let `from package import gluon` pass, which could only raise an ImportError, without words.
 
     What it gives has nothing and says so when it is used; `package.gluon` says so at once.
+    MXNet's second names of modules that are there can be imported too: `package.ndarray`.
     """
     for name in _MODULES:
         module = ModuleType(f"{package}.{name}", "A part of MXNet that the stand-in does not have.")
         module.__dict__["__getattr__"] = lacks(f"mx.{name}", lambda: ())
         sys.modules.setdefault(module.__name__, module)
+    sys.modules[f"{package}.nd.op"] = sys.modules[f"{package}.nd._internal"]
+    short, long = f"{package}.nd", f"{package}.ndarray"
+    for name in list(sys.modules):
+        if name == short or name.startswith(f"{short}."):
+            sys.modules[long + name[len(short) :]] = sys.modules[name]
