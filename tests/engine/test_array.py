@@ -75,6 +75,60 @@ def test_writing_parts(any_kind: str) -> None:
     assert fresh.asnumpy().tolist() == [[1, 1], [0, 0]]
 
 
+def test_writing_parts_from_sources_with_more_axes(any_kind: str) -> None:
+    a = nd.zeros((2, 3))
+    a[0] = nd.array([[[1, 2, 3]]])
+    a[1, 0] = nd.array([7])
+    a[1:, 1:] = np.array([[[8, 9]]])
+    assert a.asnumpy().tolist() == [[1, 2, 3], [7, 8, 9]]
+    for source in (nd.zeros((2, 1, 3)), nd.zeros((1, 2))):
+        with pytest.raises(nd.ShapeError, match="does not fit"):
+            a[0] = source
+
+
+def test_indices_of_other_kinds(any_kind: str) -> None:
+    value = np.arange(12.0).reshape(4, 3)
+    a, picked = nd.array(value), np.array([3, 0, 3])
+    for key in (np.int64(2), np.array(2), (np.int32(1), slice(None)), (np.int64(-1), np.uint8(1))):
+        assert a[key].asnumpy().tolist() == value[key].tolist()
+    for key in (picked, picked.tolist(), nd.array(picked), nd.array(picked, "float32")):
+        assert a[key].asnumpy().tolist() == value[picked].tolist()
+        assert a[key, [0, 1, 2]].asnumpy().tolist() == value[picked, [0, 1, 2]].tolist()
+        assert a[1:, [0, 2]].asnumpy().tolist() == value[1:, [0, 2]].tolist()
+        b = a.copy()
+        b[key] = nd.array([[1], [2], [2]])
+        b[nd.array([1, 2]), -1] = 5
+        assert b.asnumpy().tolist() == [[2, 2, 2], [3, 4, 5], [6, 7, 5], [2, 2, 2]]
+    later = a[picked]
+    picked[:] = 9  # a key is what it was at the call
+    assert later.asnumpy().tolist() == value[[3, 0, 3]].tolist()
+    for bad in ([4], nd.array([-5]), np.int64(4)):
+        with pytest.raises(IndexError):
+            a[bad]
+    for key in ("x", 1.5, [0.5, "x"], [True, False], np.array([True]), {}):
+        with pytest.raises(nd.ShapeError, match="indexed by integers"):
+            a[key]
+
+
+def test_gradients_of_indices_that_repeat_add_up(any_kind: str) -> None:
+    a = nd.zeros((3, 2))
+    a.attach_grad()
+    with nd.autograd.record():
+        b = a[[0, 0, 2]] * 2 + a[nd.array([0, 1, 1]), nd.array([1, 0, 0])].reshape(3, 1)
+    b.backward()
+    assert a.grad is not None
+    assert a.grad.asnumpy().tolist() == [[4, 6], [4, 0], [2, 2]]
+
+
+def test_methods_fold_as_the_functions_do(any_kind: str) -> None:
+    a, out = nd.array([[1, 2, 3], [4, 5, 6]]), nd.empty(2)
+    assert a.sum(axis=0, exclude=True).asnumpy().tolist() == [6, 15]
+    assert a.mean(1, True, False, out.reshape(2, 1)).shape == (2, 1)
+    assert a.max(axis=1, out=out) is out
+    assert out.asnumpy().tolist() == [3, 6]
+    assert a.sum(axis=()).asnumpy().tolist() == nd.sum(a, axis=[]).asnumpy().tolist() == [21]
+
+
 def test_reading_parts_and_iterating() -> None:
     a = nd.array(np.arange(6).reshape(3, 2))
     assert len(a) == 3

@@ -173,6 +173,20 @@ def test_codes_in_a_shape(codes: tuple[int, ...], shape: tuple[int, ...]) -> Non
     assert a.reshape(codes).asnumpy().ravel().tolist() == list(range(24))
 
 
+def test_codes_in_a_shape_from_the_last_axis_on() -> None:
+    a = nd.zeros((2, 3, 4))
+    for codes, wanted in (((-1, 0), (6, 4)), ((0, -1), (3, 8)), ((-3, 0), (6, 4)), ((24,), (24,))):
+        assert a.reshape(codes, reverse=True).shape == wanted
+        assert nd.reshape(a, codes, reverse=True).shape == wanted
+    with pytest.raises(nd.ShapeError, match="reverse"):
+        a.reshape((-4, 1, 2, 0, 0), reverse=True)
+
+
+def test_broadcasting_keeps_an_extent_for_0() -> None:
+    assert nd.broadcast_to(nd.ones((1, 3)), (2, 0)).asnumpy().tolist() == [[1] * 3] * 2
+    assert nd.broadcast_to(nd.ones((1, 3)), (0, 3)).shape == (1, 3)
+
+
 def test_edges_of_domains() -> None:
     x = nd.array([5.0, -5.0, 5.5, 0.0])
     assert (x % 3).asnumpy().tolist() == [2, 1, 2.5, 0]

@@ -101,7 +101,10 @@ class Arithmetic:
     __hash__ = object.__hash__
 
     def __getitem__(self, key: Any) -> Array:
-        """A copy of the part; only integers, slices, Ellipsis and None index."""
+        """A copy of the part: integers, slices, Ellipsis, None, and lists or arrays of integers.
+
+        Blocks only where an Array indexes: its elements are read.
+        """
         return _apply("slice", self, key=_checked(key))
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -110,7 +113,7 @@ class Arithmetic:
             _apply("_slice_assign_scalar", self, out=self, key=key, scalar=_number(value))
             return
         source = _as_array(value)
-        if key == slice(None) and source.shape == self.shape:
+        if isinstance(key, slice) and key == slice(None) and source.shape == self.shape:
             _apply("_copyto", source, out=self)
         else:
             _apply("_slice_assign", self, source, out=self, key=key)
@@ -123,34 +126,48 @@ class Arithmetic:
         """A new array with the elements in another type."""
         return _apply("cast", self, dtype=np.dtype(dtype))
 
-    def reshape(self, *shape: Any) -> Array:
+    def reshape(self, *shape: Any, reverse: bool = False) -> Array:
         """A new array of another shape; see the function `reshape`."""
         from .operators.axes import reshape  # it needs arrays itself
 
-        return reshape(cast("Array", self), shape[0] if len(shape) == 1 else shape)
+        wanted = shape[0] if len(shape) == 1 else shape
+        return reshape(cast("Array", self), wanted, reverse=reverse)
 
     @property
     def T(self) -> Array:
         """A new array with the axes in reverse order."""
         return _apply("transpose", self, axes=None)
 
-    def sum(self, axis: Any = None, keepdims: bool = False) -> Array:
-        """The sum over `axis`, or over all."""
-        return _apply("sum", self, axis=axis, keepdims=keepdims)
+    def sum(
+        self, axis: Any = None, keepdims: bool = False, exclude: bool = False, out: Any = None
+    ) -> Array:
+        """The sum over `axis`, over all, or (`exclude`) over all other axes."""
+        return _reduce("sum_", self, axis, keepdims, exclude, out)
 
-    def mean(self, axis: Any = None, keepdims: bool = False) -> Array:
-        """The mean over `axis`, or over all."""
-        return _apply("mean", self, axis=axis, keepdims=keepdims)
+    def mean(
+        self, axis: Any = None, keepdims: bool = False, exclude: bool = False, out: Any = None
+    ) -> Array:
+        """The mean, with axes as for `sum`."""
+        return _reduce("mean", self, axis, keepdims, exclude, out)
 
-    def max(self, axis: Any = None, keepdims: bool = False) -> Array:
-        """The greatest over `axis`, or over all."""
-        return _apply("max", self, axis=axis, keepdims=keepdims)
+    def max(
+        self, axis: Any = None, keepdims: bool = False, exclude: bool = False, out: Any = None
+    ) -> Array:
+        """The greatest, with axes as for `sum`."""
+        return _reduce("max_", self, axis, keepdims, exclude, out)
 
 
 def _apply(name: str, *inputs: Any, out: Any = None, **params: Any) -> Array:
     from .array import apply  # the subclass lives there
 
     return apply(name, *inputs, out=out, **params)
+
+
+def _reduce(name: str, *args: Any) -> Array:
+    from .operators import reduce  # it needs arrays itself
+
+    found: Array = getattr(reduce, name)(*args)
+    return found
 
 
 def _as_array(value: Any) -> Array:
@@ -200,7 +217,24 @@ def _compare(self: Arithmetic, other: Any, stem: str) -> Array:
 
 
 def _checked(key: Any) -> Any:
-    for part in key if isinstance(key, tuple) else (key,):
-        if part is not None and part is not Ellipsis and not isinstance(part, (int, slice)):
-            raise ShapeError(f"arrays are indexed by ints and slices, not {type(part).__name__}")
-    return key
+    return tuple(map(_place, key)) if isinstance(key, tuple) else _place(key)
+
+
+def _place(part: Any) -> Any:
+    """One part of a key. Arrays are copied, because the caller may change them before they count.
+
+    Their elements may be floats, which indices mostly are in MXNet's programs.
+    """
+    if part is None or part is Ellipsis or isinstance(part, slice):
+        return part
+    if isinstance(part, (int, np.integer)):
+        return int(part)
+    if isinstance(part, Arithmetic):
+        part = cast("Array", part).asnumpy()
+    if isinstance(part, (list, np.ndarray)):
+        found = np.array(part)
+        if found.dtype.kind in "iuf" or not found.size:
+            return found.astype(np.int64) if found.ndim else int(found)
+    raise ShapeError(
+        f"arrays are indexed by integers, slices, and lists or arrays of integers, not {part!r}"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,9 @@ def seed(value: int) -> None:
 
 
 def _push(name: str, shape: Any, dtype: Any, out: Array | None, **params: float) -> Array:
+    for key, value in params.items():
+        if not isinstance(value, numbers.Real):
+            raise TypeError(f"{key} must be a number, not {type(value).__name__}")
     if out is not None:
         shape = out.shape if shape is None else shape
         dtype = out.dtype if dtype is None else dtype

@@ -87,6 +87,26 @@ def test_out_is_written_and_returned(kind: str) -> None:
     assert out.asnumpy().min() >= 5
 
 
+def test_single_elements_are_arrays_of_one(kind: str) -> None:
+    """MXNet's arrays without axes do not come from indexing: `x[i].asnumpy()[0]` is common."""
+    v, m = mx.nd.array([1, 2, 3]), mx.nd.array([[1, 2], [3, 4]])
+    for one, value in (
+        (v[0], 1), (v[-1], 3), (v[np.int64(1)], 2), (m[1, 0], 3), (m[..., -1, -1], 4), (m[1][0], 3),
+        (v[2][0], 3), (next(iter(v)), 1),
+    ):  # fmt: skip
+        assert (one.shape, one.asnumpy().tolist(), one.asscalar()) == ((1,), [value], value)
+    assert repr(v[0]) == "\n[1.]\n<NDArray 1 @cpu(0)>"
+    assert [len(v[1:2]), len(list(v)), m[0, :].shape, m[None, 0, 0].shape] == [1, 3, (2,), (1,)]
+    for key in (3, -4, (0, 2), (2, 0)):
+        with pytest.raises(IndexError):
+            (m if isinstance(key, tuple) else v)[key]
+    v.attach_grad()
+    with mx.autograd.record():
+        y = v[1] * 3
+    y.backward()
+    assert v.grad.asnumpy().tolist() == [0, 3, 0]
+
+
 def test_printing_shows_the_elements() -> None:
     text = repr(mx.nd.array([[1, 2], [3, 4]]))
     assert text == "\n[[1. 2.]\n [3. 4.]]\n<NDArray 2x2 @cpu(0)>"
@@ -110,6 +130,18 @@ def test_contexts() -> None:
     with mx.cpu(3) as inner:
         assert mx.current_context() is inner
     assert mx.current_context() == mx.cpu()
+
+
+def test_what_reshape_is_told_counts() -> None:
+    x = mx.nd.zeros((2, 3, 4))
+    assert x.reshape((-1, 0), reverse=True).shape == x.reshape(shape=(6, 0), reverse=True).shape
+    with pytest.raises(TypeError, match="not order"):
+        x.reshape((6, 4), order="F")
+
+
+def test_numbers_are_drawn_from_numbers() -> None:
+    with pytest.raises(TypeError, match="low must be a number, not NDArray"):
+        mx.nd.random.uniform(mx.nd.zeros(2), mx.nd.ones(2))
 
 
 def test_seeds(kind: str) -> None:

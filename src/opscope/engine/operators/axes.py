@@ -28,16 +28,21 @@ def _reshaped(shape: Shape, *, shape_to: Shape) -> Shape:
     return tuple(size // known if extent == -1 else int(extent) for extent in shape_to)
 
 
-def plain_shape(shape: Shape, wanted: Any) -> Shape:
+def plain_shape(shape: Shape, wanted: Any, reverse: bool = False) -> Shape:
     """What MXNet's codes in a shape for `reshape` mean, -1 apart, which stays.
 
     0 keeps an extent, -2 keeps the rest, -3 joins two, -4 splits one into the next two.
+    With `reverse` they count from the last axis.
     """
     left, found = list(shape), []
     try:
         codes = [operator.index(code) for code in to_tuple(wanted)]
     except TypeError:
         raise ShapeError(f"{wanted!r} is not a shape") from None
+    if reverse:
+        if -4 in codes:
+            raise ShapeError(f"{wanted}: -4 is not known in reverse")
+        return plain_shape(shape[::-1], codes[::-1])[::-1]
     if 0 in shape or not any(code in (0, -2, -3, -4) for code in codes):
         return tuple(codes)
     try:
@@ -134,12 +139,13 @@ def transpose(a: Array, axes: Any = None, out: Array | None = None) -> Array:
     return apply("transpose", a, out=out, axes=axes or None)
 
 
-def reshape(a: Array, shape: Any, out: Array | None = None) -> Array:
+def reshape(a: Array, shape: Any, out: Array | None = None, *, reverse: bool = False) -> Array:
     """The elements in another shape; one extent may be -1, and MXNet's codes are known.
 
     0 keeps an extent, -2 keeps the rest, -3 joins two, -4 splits one into the next two.
+    With `reverse` they count from the last axis.
     """
-    return apply("reshape", a, out=out, shape=plain_shape(a.shape, shape))
+    return apply("reshape", a, out=out, shape=plain_shape(a.shape, shape, reverse))
 
 
 def expand_dims(a: Array, axis: int, out: Array | None = None) -> Array:

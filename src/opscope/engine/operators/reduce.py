@@ -155,6 +155,8 @@ define(
 
 
 def _chosen(ndim: int, axis: Axis, exclude: bool) -> Axis:
+    if not isinstance(axis, (int, type(None))) and not axis and not exclude:
+        return None  # as in MXNet, no axes are all
     if not exclude or axis is None:
         return axis
     return tuple(sorted(set(range(ndim)) - set(_axes(ndim, axis))))
@@ -239,8 +241,11 @@ def argmin(
 
 
 def broadcast_to(a: Array, shape: Any, out: Array | None = None) -> Array:
-    """The elements repeated to fill `shape`. Does not block."""
-    return apply("broadcast_to", a, out=out, shape=to_shape(shape))
+    """The elements repeated to fill `shape`, where 0 keeps an extent. Does not block."""
+    wanted = to_shape(shape)
+    if len(wanted) == a.ndim:
+        wanted = tuple(new or old for new, old in zip(wanted, a.shape, strict=True))
+    return apply("broadcast_to", a, out=out, shape=wanted)
 
 
 def broadcast_like(a: Array, like: Array, out: Array | None = None) -> Array:

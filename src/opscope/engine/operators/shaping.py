@@ -33,6 +33,9 @@ def _part_shape(shape: Shape, *, key: Any) -> Shape:
 
 def _assign_shape(shape: Shape, source: Shape = (), *, key: Any, scalar: Any = None) -> Shape:
     part = _part_shape(shape, key=key)
+    extra = len(source) - len(part)
+    if extra > 0 and set(source[:extra]) == {1}:  # as NumPy and MXNet have it
+        source = source[extra:]
     try:
         fits = np.broadcast_shapes(part, source) == part
     except ValueError:
@@ -47,13 +50,20 @@ def _assign(out: Any, a: Any, source: Any = None, *, key: Any, scalar: Any = Non
         out = a.copy()
     elif out is not a:
         np.copyto(out, a)
-    out[key] = scalar if source is None else source
+    if source is None:
+        out[key] = scalar
+    else:
+        extra = source.ndim - len(_part_shape(out.shape, key=key))
+        out[key] = source if extra <= 0 else source.reshape(source.shape[extra:])
     return out
 
 
 def _put(out: Any, g: Any, shape: Shape, key: Any) -> Any:
     result = np.zeros(shape, g.dtype)
-    result[key] = g
+    if any(isinstance(part, np.ndarray) for part in (key if isinstance(key, tuple) else (key,))):
+        np.add.at(result, key, g)  # indices may repeat, and then their gradients add up
+    else:
+        result[key] = g
     return result
 
 

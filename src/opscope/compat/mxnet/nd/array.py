@@ -59,6 +59,13 @@ class NDArray(Array):
         shape = "x".join(map(str, self.shape))
         return f"\n{self.asnumpy()}\n<NDArray {shape} @{self.context}>"
 
+    # Parts
+
+    def __getitem__(self, key: Any) -> Any:
+        """A copy of the part. As in MXNet, a single element has the shape (1,)."""
+        with refusals():
+            return adopt(super().__getitem__(_part(key, self.shape)))
+
     # Where it lives, copies
 
     @property
@@ -97,11 +104,13 @@ class NDArray(Array):
             return self
         return adopt(super().astype(dtype))
 
-    def reshape(self, *shape: Any, **named: Any) -> Any:
+    def reshape(self, *shape: Any, reverse: bool = False, **named: Any) -> Any:
         """A copy in another shape, with MXNet's codes. ValueError if it does not fit."""
-        wanted = named.get("shape", shape[0] if len(shape) == 1 else shape)
+        wanted = named.pop("shape", shape[0] if len(shape) == 1 else shape)
+        if named:
+            raise TypeError(f"reshape takes shape and reverse, not {', '.join(named)}")
         try:
-            return adopt(super().reshape(wanted))
+            return adopt(super().reshape(wanted, reverse=reverse))
         except ShapeError as error:
             raise ValueError(str(error)) from error
 
@@ -148,6 +157,17 @@ def adopt(value: Any) -> Any:
         for one in value:
             adopt(one)
     return value
+
+
+def _part(key: Any, shape: tuple[int, ...]) -> Any:
+    """The key; one that leaves no axis becomes one that leaves an axis of 1."""
+    parts = [one for one in (key if isinstance(key, tuple) else (key,)) if one is not Ellipsis]
+    if len(parts) != len(shape) or not all(isinstance(one, (int, np.integer)) for one in parts):
+        return key
+    last, extent = int(parts[-1]), shape[-1]
+    if not -extent <= last < extent:
+        raise IndexError(f"index {last} is out of bounds for an axis of {extent}")
+    return (*parts[:-1], slice(last, last + 1 or None))
 
 
 def _adopting(method: Callable[..., Any]) -> Callable[..., Any]:
