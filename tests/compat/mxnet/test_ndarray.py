@@ -55,6 +55,22 @@ def test_bodies_of_operators_get_ndarrays(kind: str) -> None:
     assert seen == [NDArray] * 6
 
 
+def test_without_a_backward_the_gradients_are_zeros(kind: str) -> None:
+    class Forward(mx.operator.CustomOp):
+        def forward(self, is_train: Any, req: Any, in_data: Any, out_data: Any, aux: Any) -> None:
+            self.assign(out_data[0], req[0], in_data[0] * 2)
+
+    programs.register("Forward", Forward)
+    x = mx.nd.ones((2,))
+    for grad_req, wanted in (("write", 3), ("add", 3)):
+        x.attach_grad(grad_req)
+        with mx.autograd.record():
+            y = mx.nd.Custom(x, op_type="Forward") + x * 3
+        y.backward()
+        assert x.grad.asnumpy().tolist() == [wanted] * 2
+    mx.nd.waitall()
+
+
 def test_arrays_of_the_engine_stay_what_they_are() -> None:
     assert type(engine.ones((2,)) + 1) is engine.Array
     assert type(mx.nd.ones((2,)) + engine.ones((2,))) is NDArray

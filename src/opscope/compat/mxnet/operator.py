@@ -29,6 +29,11 @@ class CustomOp(engine.CustomOp):
             if name in vars(cls):
                 setattr(cls, name, _with_our_arrays(vars(cls)[name]))
 
+    def backward(
+        self, req: Any, out_grad: Any, in_data: Any, out_data: Any, in_grad: Any, aux: Any
+    ) -> None:
+        """Nothing, unless it is defined: the gradients are then zeros, as in MXNet."""
+
 
 def _with_our_arrays(method: Callable[..., None]) -> Callable[..., None]:
     @wraps(method)
