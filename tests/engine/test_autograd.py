@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
+from typing import Any
 
 import numpy as np
 import pytest
@@ -337,3 +338,97 @@ def test_an_out_that_was_a_second_output_before() -> None:
         nd.sum(x * x, out=part)
     part.backward()
     assert x.grad.asnumpy().tolist() == [2, 4]
+
+
+# Where no gradient flows it is 0, and not what the last backward pass left
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        lambda x, w: (x > 1) * w,
+        lambda x, w: nd.stop_gradient(x * 2) * w,
+        lambda x, w: nd.where(x > 1, w, w * 2),
+        lambda x, w: nd.take(w, nd.argmax(x, axis=0)),
+        lambda x, w: nd.zeros_like(x * x) + w,
+        lambda x, w: ((x > 1) + 1) * w,
+    ],
+)
+def test_a_leaf_behind_a_mask_gets_zeros(head: Any, any_kind: str) -> None:
+    x, w = nd.array([1, 2, 3]), nd.array([4, 5, 6])
+    for array in (x, w):
+        array.attach_grad()
+        assert array.grad is not None
+        array.grad[:] = 9
+    with autograd.record():
+        y = head(x, w)
+    y.backward()
+    assert x.grad is not None
+    assert w.grad is not None
+    assert x.grad.asnumpy().tolist() == [0, 0, 0]
+    assert 9 not in w.grad.asnumpy()
+    with autograd.record():
+        y = head(x, w)
+    assert autograd.grad(y, x).asnumpy().tolist() == [0, 0, 0]
+
+
+def test_zeros_are_not_added_and_not_written_to_what_is_unknown() -> None:
+    x, w, other = nd.ones(2), nd.ones(2), nd.ones(2)
+    for array, req in ((x, "add"), (w, "write"), (other, "write")):
+        array.attach_grad(req)
+        assert array.grad is not None
+        array.grad[:] = 9
+    with autograd.record():
+        y = (x > 0) * w + (other > 0).detach() * w
+    y.backward()
+    assert x.grad is not None
+    assert other.grad is not None
+    assert x.grad.asnumpy().tolist() == other.grad.asnumpy().tolist() == [9, 9]
+
+
+def test_masks_can_be_changed_in_place_and_used_in_the_next_pass() -> None:
+    x, w = nd.array([1, 2]), nd.array([3, 4])
+    x.attach_grad()
+    w.attach_grad()
+    state = nd.zeros(2)
+    with autograd.record():
+        mask = x > 1
+        mask += 1
+        counts = nd.zeros_like(x)
+        counts[:] = 5
+    for _ in range(3):
+        with autograd.record():
+            state = nd.stop_gradient(state + x * w)  # as in truncated backpropagation
+            y = mask * w + state * counts * w
+        y.backward()
+    assert w.grad is not None
+    assert w.grad.asnumpy().tolist() == [1 + 3 * 3 * 5, 2 + 3 * 8 * 5]
+
+
+def test_a_custom_operator_that_no_gradient_flows_into_is_not_called_back(any_kind: str) -> None:
+    ran: list[str] = []
+
+    class Op(nd.CustomOp):
+        def forward(self, is_train: Any, req: Any, in_data: Any, out_data: Any, aux: Any) -> None:
+            self.assign(out_data[0], req[0], in_data[0] * 2)
+
+        def backward(self, *_: Any) -> None:
+            ran.append("backward")
+
+    @nd.register("autograd_behind_a_mask")
+    class Prop(nd.CustomOpProp):
+        def create_operator(self, ctx: Any, shapes: Any, dtypes: Any) -> nd.CustomOp:
+            return Op()
+
+    x, w = nd.array([1, 2]), nd.array([3, 4])
+    x.attach_grad()
+    w.attach_grad()
+    assert x.grad is not None
+    x.grad[:] = 9
+    with autograd.record():
+        y = nd.custom(x > 1, op_type="autograd_behind_a_mask") * w
+    y.backward()
+    assert x.grad.asnumpy().tolist() == [0, 0]
+    assert w.grad is not None
+    assert w.grad.asnumpy().tolist() == [0, 2]
+    assert ran == []

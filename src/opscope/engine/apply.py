@@ -62,9 +62,10 @@ def apply(
     # Where the promised type is not the output's, the result is made apart and cast.
     run = _runner(op, storages, result.storage, dtype == result.dtype, params)
     get().push_task(Task(run, op.name, reads, writes, pushed_by=here.call))
-    if op.gradient is not None and tape.wanted(inputs):
-        result.node = _node(op, inputs, result.detach(), params)
-        result.index = 0
+    if tape.state.recording:
+        flows = op.gradient is not None and tape.wanted(inputs)
+        gradient = _gradient(op, inputs, result.detach(), params) if flows else None
+        tape.record(op.name, inputs, (result,), gradient)
     return result
 
 
@@ -81,16 +82,16 @@ def check_out(name: str, out: Array, shape: tuple[int, ...], inputs: Sequence[Ar
         raise EngineError("arrays cannot be changed in place while gradients are recorded")
 
 
-def _node(
+def _gradient(
     op: Operator, inputs: tuple[Array, ...], output: Array, params: dict[str, Any]
-) -> tape.Node:
+) -> tape.Gradient:
     def gradient(grads: list[Array | None], into: Sequence[Array | None]) -> Sequence[Array | None]:
         assert op.gradient is not None
         return op.gradient(grads[0], plain, output, **params)
 
     # Without their own nodes: what a gradient computes must not hold the whole tape.
     plain = tuple(array.detach() for array in inputs)
-    return tape.Node(op.name, inputs, 1, gradient)
+    return gradient
 
 
 # Several outputs
@@ -122,10 +123,11 @@ def several(
     reads, writes = tidy([s.var for s in sources], [s.var for s in targets])
     run = _runner_of_several(op, sources, targets, params)
     get().push_task(Task(run, op.name, reads, writes, pushed_by=here.call))
-    if op.gradient is not None and tape.wanted(inputs):
-        node = _node_of_several(op, inputs, [array.detach() for array in results], params)
-        for index, array in enumerate(results):
-            array.node, array.index = node, index
+    if tape.state.recording:
+        flows = op.gradient is not None and tape.wanted(inputs)
+        plain = [array.detach() for array in results]
+        gradient = _gradient_of_several(op, inputs, plain, params) if flows else None
+        tape.record(op.name, inputs, results, gradient)
     return results
 
 
@@ -145,12 +147,12 @@ def _runner_of_several(
     return run
 
 
-def _node_of_several(
+def _gradient_of_several(
     op: Operator, inputs: tuple[Array, ...], outputs: list[Array], params: dict[str, Any]
-) -> tape.Node:
+) -> tape.Gradient:
     def gradient(grads: list[Array | None], into: Sequence[Array | None]) -> Sequence[Array | None]:
         assert op.gradient is not None
         return op.gradient(grads, plain, outputs, **params)
 
     plain = tuple(array.detach() for array in inputs)
-    return tape.Node(op.name, inputs, len(outputs), gradient)
+    return gradient

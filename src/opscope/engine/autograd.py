@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
-from .array import Array, apply
-from .backwards import ordered, walk
+from .array import Array, apply, zeros
+from .backwards import behind, ordered, walk
 from .errors import EngineError, ShapeError
 from .tape import Node, edge, state
 
@@ -107,8 +107,9 @@ def backward(
 ) -> None:
     """Push the operators that fill the gradients of all leaves the heads were made from.
 
-    Does not block. A missing head gradient is ones. The tape is freed unless `retain_graph`;
-    EngineError when it was freed before, or when a head was not recorded.
+    Does not block. A missing head gradient is ones. A leaf that no gradient flows to (`a > 0`) gets
+    zeros. The tape is freed unless `retain_graph`; EngineError when it was freed before, or when a
+    head was not recorded.
     """
     heads, head_grads = _checked(heads, head_grads)
     order = ordered(heads)
@@ -120,6 +121,11 @@ def backward(
                 apply("elemwise_add", array.grad, gradient, out=array.grad)
             else:
                 apply("_copyto", gradient, out=array.grad)
+        for place in behind(order):
+            if not isinstance(place, Array) or place in found.leaves or place.grad is None:
+                continue
+            if place.grad_req == "write":
+                apply("_zeros", shape=place.shape, dtype=place.grad.dtype, out=place.grad)
     if not retain_graph:
         _free(order)
 
@@ -146,10 +152,13 @@ def grad(
     places = [edge(variable) for variable in wanted]
     with _scope(False, train_mode):
         found = walk(order, heads, head_grads, add=False, watched=places)
-    gradients = [found.at(place) for place in places]
-    for number, gradient in enumerate(gradients):
-        if gradient is None:
-            raise EngineError(f"the heads do not depend on variable {number}")
+        gradients = [found.at(place) for place in places]
+        reached = behind(order)
+        for number, (place, variable) in enumerate(zip(places, wanted, strict=True)):
+            if gradients[number] is None:
+                if place is None or place not in reached:
+                    raise EngineError(f"the heads do not depend on variable {number}")
+                gradients[number] = zeros(variable.shape, variable.dtype)
     if not retain_graph:
         _free(order)
     some = [gradient for gradient in gradients if gradient is not None]

@@ -25,7 +25,7 @@ class Found:
 
 
 def ordered(heads: Iterable[Array]) -> list[Node]:
-    """All nodes behind the heads, every node before those it was made from.
+    """All nodes that gradients of the heads flow into, every node before those it was made from.
 
     EngineError if a part of them was freed.
     """
@@ -38,11 +38,27 @@ def ordered(heads: Iterable[Array]) -> list[Node]:
             found.append(node)
         elif node not in seen:
             seen.add(node)
+            stack.append((node, True))
+            if not node.flows:
+                continue
             if node.inputs is None:
                 raise EngineError(f"the tape behind {node.name!r} was freed; use retain_graph")
-            stack.append((node, True))
             stack += [(source[0], False) for source in node.inputs if isinstance(source, tuple)]
     found.reverse()
+    return found
+
+
+def behind(order: Iterable[Node]) -> dict[Edge, None]:
+    """All that the heads depend on, also where no gradient flows; what was freed ends there."""
+    found: dict[Edge, None] = {}
+    stack = list(order)
+    seen = set(stack)
+    while stack:
+        for source in stack.pop().inputs or ():
+            found[source] = None
+            if isinstance(source, tuple) and source[0] not in seen:
+                seen.add(source[0])
+                stack.append(source[0])
     return found
 
 

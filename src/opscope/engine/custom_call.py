@@ -62,6 +62,8 @@ def _call(op_type: str, arrays: Sequence[Array], params: dict[str, Any], out: An
     invocation.forward()
     if recorded:
         invocation.record(needed)
+    elif tape.state.recording:
+        tape.record(info.name, data, outputs, None)
     return outputs[0] if len(outputs) == 1 else outputs
 
 

@@ -30,18 +30,23 @@ Gradient = Callable[
 
 
 class Node:
-    """One recorded operator. It holds no elements of its own; `gradient` does."""
+    """One recorded operator. It holds no elements of its own; `gradient` does.
 
-    __slots__ = ("gradient", "inputs", "name", "outputs")
+    One without a gradient is recorded because what is behind it depends on the heads all the same:
+    its gradient is 0, which is not the one of the last backward pass.
+    """
+
+    __slots__ = ("flows", "gradient", "inputs", "name", "outputs")
 
     def __init__(
-        self, name: str, inputs: Sequence[Array], outputs: int, gradient: Gradient
+        self, name: str, inputs: Sequence[Array], outputs: int, gradient: Gradient | None
     ) -> None:
         self.name = name
         # None: freed by a backward pass
         self.inputs: tuple[Edge, ...] | None = tuple([edge(array) for array in inputs])
         self.outputs = outputs
-        self.gradient: Gradient | None = gradient
+        self.gradient = gradient
+        self.flows = gradient is not None
 
     def free(self) -> None:
         """Let go of everything the backward pass would need."""
@@ -55,11 +60,25 @@ def edge(array: Array) -> Edge:
     return array if array.grad is not None else None
 
 
-def tracked(array: Array) -> bool:
-    """True if a gradient flows into or through this array."""
+def known(array: Array) -> bool:
+    """True if the tape knows where this array came from."""
     return array.node is not None or array.grad is not None
 
 
+def tracked(array: Array) -> bool:
+    """True if a gradient flows into or through this array."""
+    return array.grad is not None if array.node is None else array.node.flows
+
+
 def wanted(inputs: Sequence[Array]) -> bool:
-    """True if an operator with these inputs is to be recorded now."""
+    """True if an operator with these inputs is to be recorded now, with its gradient."""
     return state.recording and any(tracked(array) for array in inputs)
+
+
+def record(
+    name: str, inputs: Sequence[Array], outputs: Sequence[Array], gradient: Gradient | None
+) -> None:
+    """Put an operator on the tape, if anything behind it is."""
+    node = Node(name, inputs, len(outputs), gradient) if any(map(known, inputs)) else None
+    for index, array in enumerate(outputs):
+        array.node, array.index = node, index
