@@ -164,6 +164,15 @@ def gradient_by_function() -> Any:
     return autograd.grad(y, [x])[0]
 
 
+def gradients_of_one_variable_as_a_list() -> Any:
+    x = nd.array(A)
+    x.attach_grad()
+    with autograd.record():
+        y = x * x
+    (gradient,) = autograd.grad(y, x)
+    return gradient
+
+
 def no_gradient_in_a_pause() -> Any:
     x = nd.array(A)
     x.attach_grad()
@@ -280,6 +289,7 @@ LONGER: dict[Program, Any] = {
     gradients_that_add_up: np.full_like(A, 9),
     gradient_of_marked_arrays: np.exp(A),
     gradient_by_function: 2 * A,
+    gradients_of_one_variable_as_a_list: 2 * A,
     no_gradient_in_a_pause: 2 * 10 * A,
     custom_forward: _sigmoid(),
     custom_gradient: 2 * _sigmoid() * (1 - _sigmoid()),

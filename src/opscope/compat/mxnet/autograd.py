@@ -10,7 +10,7 @@ from typing import Any
 from opscope.compat.mxnet.absent import lacks
 from opscope.compat.mxnet.base import refusing
 from opscope.compat.mxnet.nd.array import adopt
-from opscope.engine import autograd
+from opscope.engine import Array, autograd
 
 
 def _ours(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -28,5 +28,22 @@ __all__ = list(autograd.__all__)
 globals().update(
     {name: _ours(found) for name in __all__ if isfunction(found := getattr(autograd, name))}
 )
+
+_grad = _ours(autograd.grad)
+
+
+def grad(
+    heads: Any,
+    variables: Any,
+    head_grads: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    train_mode: bool = True,
+) -> list[Any]:
+    """As the engine's, but a list for a single variable too, which MXNet gives."""
+    some = [variables] if isinstance(variables, Array) else variables
+    found: list[Any] = _grad(heads, some, head_grads, retain_graph, create_graph, train_mode)
+    return found
+
 
 __getattr__ = lacks("mx.autograd", lambda: __all__)
