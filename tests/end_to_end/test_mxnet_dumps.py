@@ -1,4 +1,4 @@
-"""Rows D7 and 28 to 31 of the faults of real MXNet: its profiler calls, in any order.
+"""Rows D7 and 28 to 32 of the faults of real MXNet: its profiler calls, in any order.
 
 The other rows are in test_mxnet_faults.py. Each scene runs in a process of its own, twenty times.
 """
@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 BEGIN = """
-import json, sys
+import json, sys, threading
 import opscope.compat.mxnet as mx
 
 class Op(mx.operator.CustomOp):
@@ -77,6 +77,21 @@ SCENES = {
     profiler.set_state("run"); calls(2); profiler.dump()
     assert seen(a) == before + 5
     profiler.set_config(filename=a, continuous_dump=False)
+""",
+    "32 everything, begun while other threads are at work": """
+    profiler.set_state("stop")
+    profiler.set_config(profile_all=True)
+    over, made = threading.Event(), [0, 0]
+    def busy(which):
+        while not over.is_set():
+            made[which] += mx.nd.ones((2,)).asnumpy().sum() == 2
+    threads = [threading.Thread(target=busy, args=(which,)) for which in (0, 1)]
+    for thread in threads: thread.start()
+    while not all(made): pass
+    profiler.set_state("run"); calls(3); calls(2); over.set()
+    for thread in threads: thread.join()
+    profiler.dump()
+    assert seen(a) == before + 5
 """,
 }
 

@@ -1,7 +1,7 @@
 """What real MXNet 1.9.1 gets wrong, row by row, is right here, every time and on every kind.
 
 The rows are those of the project's list of faults: D1 to D10 of the 2019 design as merged, and the
-numbered scenes. Those of the profiler's own calls (D7, 28 to 31) are in test_mxnet_dumps.py.
+numbered scenes. Those of the profiler's own calls (D7, 28 to 32) are in test_mxnet_dumps.py.
 """
 
 from __future__ import annotations
@@ -432,6 +432,31 @@ def test_18_19_20_recording_begins_ends_or_pauses_inside(kind: str, row: str) ->
         "20 pause": (2, [True] * 2, [{ADD: 3, MUL: 1}] * 2),
     }[row]
     always(kind, expected, look)
+
+
+@every_kind
+def test_20_a_pause_inside_does_not_count(kind: str) -> None:
+    clock = ManualClock()
+
+    def body(x: Any) -> Any:
+        clock.tick(10)
+        profile.pause()
+        clock.tick(3000)
+        profile.resume()
+        clock.tick(5)
+        return x
+
+    op, profile = define("Paused20", body), opscope.profile()
+
+    def look() -> Any:
+        nonlocal profile
+        profile = opscope.profile(clock=clock).start()
+        op(ones()).asnumpy()
+        profile.stop()
+        call = only(profile.session, "Paused20")
+        return call.wall_ns, call.python_ns
+
+    always(kind, (15, 15), look)
 
 
 def test_21_an_empty_name_is_refused_where_it_is_given() -> None:
