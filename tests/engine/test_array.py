@@ -213,3 +213,27 @@ def test_random_workload_of_arrays_equals_the_naive_result() -> None:
             results.append(work())
     nd.use()
     assert all(result == results[0] for result in results)
+
+
+def test_views_have_their_elements_in_common(any_kind: str) -> None:
+    a = nd.zeros((2, 3))
+    row, flat = a.view(1), a.view_as((6,))
+    row += 2
+    flat.view(slice(1, 3))[:] = 5
+    assert a.asnumpy().tolist() == [[0, 5, 5], [2, 2, 2]]
+    nd.exp(a * 0, out=a)
+    assert (row + flat.view(slice(3))).asnumpy().tolist() == [2, 2, 2]
+    del a
+    assert row.asnumpy().tolist() == [1, 1, 1]
+    with pytest.raises(IndexError):
+        flat.view(6)
+    with pytest.raises(nd.ShapeError, match="do not fill"):
+        flat.view_as((4,))
+
+
+def test_a_view_that_is_read_waits_for_its_array(any_kind: str) -> None:
+    a = nd.zeros((2, 2))
+    for number in range(200):
+        a += 1
+        assert a.view(number % 2).asnumpy().tolist() == [number + 1] * 2
+        a.view((1, slice(1))).__iadd__(0)

@@ -77,7 +77,7 @@ def check_out(name: str, out: Array, shape: tuple[int, ...], inputs: Sequence[Ar
         return
     # A gradient may need the elements that would be lost.
     if tape.tracked(out) or (
-        tape.wanted(inputs) and any(array.storage is out.storage for array in inputs)
+        tape.wanted(inputs) and any(array.storage.var is out.storage.var for array in inputs)
     ):
         raise EngineError("arrays cannot be changed in place while gradients are recorded")
 

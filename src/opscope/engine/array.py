@@ -13,7 +13,7 @@ from . import apply as application
 from .arithmetic import Arithmetic
 from .current import get
 from .errors import EngineError, ShapeError
-from .storage import Buffer, Cell, Shape, Storage
+from .storage import Buffer, Cell, Part, Shape, Storage
 from .tape import Node
 
 
@@ -91,6 +91,21 @@ class Array(Arithmetic):
 
     def __repr__(self) -> str:
         return f"<Array {'x'.join(map(str, self.shape))} {self.dtype}>"  # does not wait
+
+    def view(self, key: Any) -> Array:
+        """A part by integers and slices that leave an axis, with the elements of this array.
+
+        What is written to one is in the other. It pushes nothing, and the tape does not know it.
+        """
+        shape = np.broadcast_to(np.empty(()), self.shape)[key].shape
+        return Array(self.storage.share(Part(self.storage.cell, operator.itemgetter(key), shape)))
+
+    def view_as(self, shape: Shape) -> Array:
+        """All elements in another shape, in common with this array, as for `view`."""
+        if math.prod(shape) != self.size:
+            raise ShapeError(f"{self.size} elements of shape {self.shape} do not fill {shape}")
+        look = operator.methodcaller("reshape", shape)
+        return Array(self.storage.share(Part(self.storage.cell, look, shape)))
 
     # Gradients
 

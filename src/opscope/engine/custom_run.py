@@ -10,6 +10,7 @@ from .calls import Call, enter, here, leave
 from .engine import Engine
 from .graph import CUSTOM, Task, Var, tidy
 from .hooks import hooks
+from .storage import Storage
 
 Groups = list[list[Array]]
 Body = Callable[[Groups], None]
@@ -61,12 +62,16 @@ def _run(
 
 def _inner(groups: Groups, made: dict[Var, Array]) -> Groups:
     """The same elements under new variables, which the task does not hold: one per variable."""
+    parts: dict[Storage, Array] = {}  # arrays that share a variable do so inside as well
 
     def one(array: Array) -> Array:
-        var = array.storage.var
-        if var not in made:
-            made[var] = Array(array.storage.inner())
-        return made[var]
+        storage = array.storage
+        if storage not in parts:
+            first = made.get(storage.var)
+            shared = None if first is None else first.storage.share(storage.cell)
+            parts[storage] = Array(shared or storage.inner())
+            made.setdefault(storage.var, parts[storage])
+        return parts[storage]
 
     return [[one(array) for array in group] for group in groups]
 

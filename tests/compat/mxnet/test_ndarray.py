@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import numpy as np
@@ -206,3 +207,137 @@ def test_comparing() -> None:
         mx.test_utils.assert_almost_equal(a, a + 1, names=("mine", "yours"))
     assert mx.test_utils.same(a, a.copy())
     assert not mx.test_utils.almost_equal(a, a + 1)
+
+
+# Parts have their elements in common with the array, as MXNet's
+
+
+def test_writing_to_a_part_writes_to_the_array(kind: str) -> None:
+    m = mx.nd.zeros((4, 3))
+    m[0][:] = 1
+    m[1][1] = 2
+    mx.nd.exp(mx.nd.zeros((3,)), out=m[2])
+    m[2][0:2] += 4
+    mx.nd.array([7]).copyto(m[3, 2])
+    for number, row in enumerate(m):
+        row *= 10 + number
+    assert m.asnumpy().tolist() == [[10, 10, 10], [0, 22, 0], [60, 60, 12], [0, 0, 91]]
+    row, middle = m[1], m[1:3]
+    m[:] = 3
+    assert row.asnumpy().tolist() == [3, 3, 3]
+    m += 1
+    assert middle.asnumpy().tolist() == [[4, 4, 4], [4, 4, 4]]
+    middle[0] = 0
+    assert (row + 1).asnumpy().tolist() == [1, 1, 1]
+    assert m[1:3][0][1:].asnumpy().tolist() == [0, 0]
+    m.astype("float64").copyto(m)  # another buffer behind the same array
+    m[0] = mx.nd.array([5, 6, 7])
+    m[1:] = m[:-1]
+    assert row.asnumpy().tolist() == [5, 6, 7]
+
+
+def test_another_shape_has_the_elements_in_common(kind: str) -> None:
+    m = mx.nd.zeros((2, 3))
+    flat = m.reshape(-1)
+    flat[1:3] = mx.nd.array([5, 6])
+    m[1].reshape((3, 1))[2] = 7
+    m.reshape((3, 2))[1] += 1
+    assert m.asnumpy().tolist() == [[0, 5, 7], [1, 0, 7]]
+    m[:] = m.T.T * 2  # the elements of that lie in another order
+    (m.T * m.T).T.copyto(m)
+    flat[0] = 9
+    assert m.asnumpy().tolist() == [[9, 100, 196], [4, 0, 196]]
+    m.attach_grad()
+    with mx.autograd.record():
+        y = m.reshape((3, 2))[2] * 3
+    y.backward()
+    assert m.grad.asnumpy().tolist() == [[0, 0, 0], [0, 3, 3]]
+    with pytest.raises(ValueError, match="do not fill"):
+        m.reshape((4, 2))
+
+
+def test_parts_of_which_the_elements_lie_apart_are_copies(kind: str) -> None:
+    for key in ((slice(None), 0), slice(None, None, 2), slice(None, None, -1), [0, 1]):
+        m = mx.nd.zeros((3, 3))
+        m[key][:] = 1
+        assert m.asnumpy().tolist() == [[0] * 3] * 3
+    assert m[0:0].shape == (0, 3)
+    for key in (
+        (Ellipsis, slice(None)),
+        (0, Ellipsis),
+        (slice(1), slice(None)),
+        (1, slice(1, 2)),
+        None,
+    ):
+        m[key][:] = 1
+    assert m.asnumpy().sum() == 9
+    for key in (3, (0, 0, 0), (Ellipsis, Ellipsis), (0, 5)):
+        with pytest.raises((IndexError, mx.MXNetError)):
+            m[key]
+
+
+def test_a_part_outlives_its_array_and_waits_for_what_is_written_to_it(kind: str) -> None:
+    row = (mx.nd.ones((2, 3)) * 3)[1]
+    gc.collect()
+    assert row.asnumpy().tolist() == [3, 3, 3]
+    bad = mx.random.normal(0, -1, shape=(2, 2))
+    part = bad[0]
+    with pytest.raises(mx.MXNetError):
+        part.wait_to_read()
+    bad.wait_to_read()  # they have the failure in common too, and it has been told
+
+
+def test_parts_of_what_is_on_the_tape_are_recorded(kind: str) -> None:
+    x, other = mx.nd.array([[1, 2], [3, 4]]), mx.nd.zeros((2, 2))
+    x.attach_grad()
+    with mx.autograd.record():
+        y = x[0] * x[1, 0] + other[0]
+        with mx.autograd.pause():
+            other[0][:] = x[0]
+        z = x[0:1].detach() * x[1]
+    y.backward()
+    assert x.grad.asnumpy().tolist() == [[3, 3], [3, 0]]
+    z.backward()
+    assert x.grad.asnumpy().tolist() == [[0, 0], [1, 2]]
+    assert other.asnumpy().tolist() == [[1, 2], [0, 0]]
+
+
+def test_parts_of_one_array_inside_an_operator(kind: str) -> None:
+    class Rows(mx.operator.CustomOp):
+        def forward(self, is_train: Any, req: Any, in_data: Any, out_data: Any, aux: Any) -> None:
+            for number in range(2):
+                self.assign(out_data[0][number], req[0], in_data[0] * (number + 1))
+                out_data[0][number][2:] = in_data[1][2]
+            aux[0][1][:] += 1
+
+        def backward(
+            self, req: Any, out_grad: Any, in_data: Any, out_data: Any, in_grad: Any, aux: Any
+        ) -> None:
+            for number in range(3):
+                self.assign(in_grad[0][number], req[0], out_grad[0][:, number].sum())
+
+    class Prop(mx.operator.CustomOpProp):
+        def list_arguments(self) -> list[str]:
+            return ["one", "other"]
+
+        def list_auxiliary_states(self) -> list[str]:
+            return ["state"]
+
+        def infer_shape(self, shapes: Any) -> Any:
+            return shapes, [[2, *shapes[0]]], [[2, 1]]
+
+        def create_operator(self, ctx: Any, shapes: Any, dtypes: Any) -> Any:
+            return Rows()
+
+    mx.operator.register("Rows")(Prop)
+    m, state = mx.nd.array([[1, 2, 3], [4, 5, 6]]), mx.nd.zeros((2, 1))
+    y = mx.nd.Custom(m[0], m[1], state, op_type="Rows")
+    m[:] = 0
+    assert y.asnumpy().tolist() == [[1, 2, 6], [2, 4, 6]]
+    assert state.asnumpy().tolist() == [[0], [1]]
+    x = mx.nd.array([1, 2, 3])
+    x.attach_grad("add")
+    with mx.autograd.record():
+        y = mx.nd.Custom(x, x, state, op_type="Rows")
+    y.backward()
+    assert x.grad.asnumpy().tolist() == [2, 2, 2]

@@ -67,6 +67,11 @@ def plain_shape(shape: Shape, wanted: Any, reverse: bool = False) -> Shape:
     return tuple(found)
 
 
+def resolved_shape(shape: Shape, wanted: Any, reverse: bool = False) -> Shape:
+    """The shape that `reshape` gives; ShapeError if there is none."""
+    return _reshaped(shape, shape_to=plain_shape(shape, wanted, reverse))
+
+
 def to_tuple(value: Any) -> tuple[Any, ...]:
     """A shape, or the axes, from an int or a sequence."""
     return (value,) if isinstance(value, (int, np.integer)) else tuple(value)

@@ -13,15 +13,17 @@ import numpy as np
 from opscope.compat.mxnet.absent import words
 from opscope.compat.mxnet.base import MXNetError, outcomes, refusals
 from opscope.compat.mxnet.context import Context, checked
-from opscope.engine import Array, EngineError, ShapeError, apply, autograd
+from opscope.compat.mxnet.nd.parts import kept, together
+from opscope.engine import Array, EngineError, ShapeError, apply, autograd, tape
 from opscope.engine.arithmetic import Arithmetic
+from opscope.engine.operators.axes import resolved_shape
 
 
 class NDArray(Array):
     """An array in MXNet's terms. `asnumpy`, `asscalar`, `wait_to_read` and printing block.
 
     Has no memory of its own: any array of the engine can be made one, see `adopt`. Unlike MXNet's,
-    a part (`a[0]`, `a[1:3]`) is a copy, and `dtype` is a NumPy dtype, which equals the type.
+    `dtype` is a NumPy dtype, which equals the type.
     """
 
     __slots__ = ()
@@ -62,9 +64,14 @@ class NDArray(Array):
     # Parts
 
     def __getitem__(self, key: Any) -> Any:
-        """A copy of the part. As in MXNet, a single element has the shape (1,)."""
+        """The part, as MXNet gives it: where its elements lie together, and it is not on the tape,
+        it has them in common with the array; elsewhere it is a copy. One element has shape (1,).
+        """
         with refusals():
-            return adopt(super().__getitem__(_part(key, self.shape)))
+            key = kept(key, self.shape)
+            if (tape.state.recording and tape.known(self)) or not together(key, self.shape):
+                return adopt(super().__getitem__(key))
+            return adopt(self.view(key))
 
     # Where it lives, copies
 
@@ -105,12 +112,16 @@ class NDArray(Array):
         return adopt(super().astype(dtype))
 
     def reshape(self, *shape: Any, reverse: bool = False, **named: Any) -> Any:
-        """A copy in another shape, with MXNet's codes. ValueError if it does not fit."""
+        """In another shape, with MXNet's codes; ValueError if it does not fit. The elements are the
+        array's own, unless it is on the tape.
+        """
         wanted = named.pop("shape", shape[0] if len(shape) == 1 else shape)
         if named:
             raise TypeError(f"reshape takes shape and reverse, not {', '.join(named)}")
         try:
-            return adopt(super().reshape(wanted, reverse=reverse))
+            if tape.state.recording and tape.known(self):
+                return adopt(super().reshape(wanted, reverse=reverse))
+            return adopt(self.view_as(resolved_shape(self.shape, wanted, reverse)))
         except ShapeError as error:
             raise ValueError(str(error)) from error
 
@@ -157,17 +168,6 @@ def adopt(value: Any) -> Any:
         for one in value:
             adopt(one)
     return value
-
-
-def _part(key: Any, shape: tuple[int, ...]) -> Any:
-    """The key; one that leaves no axis becomes one that leaves an axis of 1."""
-    parts = [one for one in (key if isinstance(key, tuple) else (key,)) if one is not Ellipsis]
-    if len(parts) != len(shape) or not all(isinstance(one, (int, np.integer)) for one in parts):
-        return key
-    last, extent = int(parts[-1]), shape[-1]
-    if not -extent <= last < extent:
-        raise IndexError(f"index {last} is out of bounds for an axis of {extent}")
-    return (*parts[:-1], slice(last, last + 1 or None))
 
 
 def _adopting(method: Callable[..., Any]) -> Callable[..., Any]:
