@@ -432,3 +432,15 @@ def test_a_custom_operator_that_no_gradient_flows_into_is_not_called_back(any_ki
     assert w.grad is not None
     assert w.grad.asnumpy().tolist() == [0, 2]
     assert ran == []
+
+
+def test_gradients_of_grad_are_arrays_of_their_own(any_kind: str) -> None:
+    x, y, above = leaf(1, 2), leaf(3), nd.array(np.array([1.0, 2, 3]))
+    with autograd.record():
+        z = nd.concat(x + 1, y, dim=0)
+        w = z - 1
+    found = autograd.grad(w, [x, y, z, w], head_grads=above)
+    assert isinstance(found, list)
+    for number, array in enumerate([above, *found]):
+        array[:] = 10 * number
+    assert [one.asnumpy().tolist() for one in found] == [[10] * 2, [20], [30] * 3, [40] * 3]

@@ -161,8 +161,19 @@ def grad(
                 gradients[number] = zeros(variable.shape, variable.dtype)
     if not retain_graph:
         _free(order)
-    some = [gradient for gradient in gradients if gradient is not None]
+    some = _apart([one for one in gradients if one is not None], head_grads)
     return some[0] if isinstance(variables, Array) else some
+
+
+def _apart(gradients: list[Array], given: Sequence[Array | None]) -> list[Array]:
+    """Arrays of their own: what only passes a gradient on gives the one it was given."""
+    seen = {one.storage.var for one in given if one is not None}
+    found = []
+    for gradient in gradients:
+        shared = gradient.storage.var in seen
+        seen.add(gradient.storage.var)
+        found.append(apply("_copyto", gradient) if shared else gradient)
+    return found
 
 
 def _checked(

@@ -90,7 +90,7 @@ def walk(
     for head, gradient in zip(heads, head_grads, strict=True):
         if gradient is None:
             gradient = apply("_ones", shape=head.shape, dtype=head.dtype)
-        give(edge(head), gradient)
+        give(edge(head), Array(gradient.storage))  # plain, whatever class the caller's is of
     targets = _targets(order, heads) if add else {}
     for node in order:
         incoming = grads.pop(node)
