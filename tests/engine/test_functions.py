@@ -41,6 +41,11 @@ UNARY = [
     "sigmoid",
     "floor",
     "ceil",
+    "round",
+    "rint",
+    "fix",
+    "trunc",
+    "logical_not",
     "reciprocal",
     "identity",
     "softmax",
@@ -195,6 +200,22 @@ def test_edges_of_domains() -> None:
     assert (3 % x).asnumpy().tolist() == [3, -2, 3, 0]
     assert (2**x).asnumpy().tolist()[1] == 2**-5
     assert (nd.array([2, 3], "int32") ** nd.array([-1, 2], "int32")).asnumpy().tolist() == [0.5, 9]
+    halves = nd.array([-2.5, -0.5, 0.5, 1.5, 0.49999997, -0.7])
+    assert nd.round(halves).asnumpy().tolist() == [-3, -1, 1, 2, 0, -1]
+    assert nd.rint(halves).asnumpy().tolist() == [-3, -1, 0, 1, 0, -1]
+    assert nd.fix(halves).asnumpy().tolist() == nd.trunc(halves).asnumpy().tolist()
+    assert nd.trunc(halves).asnumpy().tolist() == [-2, 0, 0, 1, 0, 0]
+    assert nd.add_n(halves).asnumpy().tolist() == halves.asnumpy().tolist()
+    for wrong in (
+        lambda: nd.add_n(),
+        lambda: nd.add_n(halves, nd.ones(2)),
+        lambda: nd.broadcast_axis(halves, axis=0, size=3),
+        lambda: nd.broadcast_axis(nd.ones((1, 1)), axis=0, size=(3, 2)),
+        lambda: nd.swapaxes(halves, 0, 1),
+        lambda: nd.reverse(halves, 1),
+    ):
+        with pytest.raises(nd.ShapeError):
+            wrong()
     assert nd.softmax(nd.array([1e4, 0.0])).asnumpy().tolist() == [1, 0]
     assert nd.log_softmax(nd.array([1e4, 0.0])).asnumpy().tolist() == [0, -1e4]
     assert gradient(nd.prod, [2, 0, 3]) == [0, 6, 0]

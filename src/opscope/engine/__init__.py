@@ -18,10 +18,21 @@ from .facade import bulk, delete_var, new_var, push_async, push_sync, wait_for_v
 from .graph import CHORE, CUSTOM, HIDDEN, OP, Failure, Graph, Task, Var
 from .hooks import MOMENTS, Hooks, hooks
 from .naive import NaiveEngine
-from .operators.axes import Flatten, expand_dims, flatten, reshape, squeeze, transpose
+from .operators.axes import (
+    Flatten,
+    SwapAxis,
+    expand_dims,
+    flatten,
+    reshape,
+    reverse,
+    squeeze,
+    swapaxes,
+    transpose,
+)
 from .operators.elementwise import (
     exp,
     log,
+    logical_not,
     maximum,
     minimum,
     negative,
@@ -31,7 +42,7 @@ from .operators.elementwise import (
     square,
     tanh,
 )
-from .operators.joining import concat, repeat, split, stack, tile
+from .operators.joining import add_n, concat, repeat, split, stack, tile
 from .operators.layers import (
     Activation,
     FullyConnected,
@@ -56,23 +67,28 @@ from .operators.maths import (
     cos,
     cosh,
     expm1,
+    fix,
     floor,
     log1p,
     log2,
     log10,
     reciprocal,
+    rint,
     rsqrt,
     sign,
     sin,
     sinh,
     tan,
+    trunc,
 )
+from .operators.maths import round_ as round
 from .operators.picking import pick, slice_axis, take, where
 from .operators.picking import slice_ as slice
 from .operators.powers import mod, power
 from .operators.reduce import (
     argmax,
     argmin,
+    broadcast_axis,
     broadcast_like,
     broadcast_to,
     mean,
@@ -122,12 +138,14 @@ __all__ = [
     "NaiveEngine",
     "RegistrationError",
     "ShapeError",
+    "SwapAxis",
     "Task",
     "ThreadedEngine",
     "Var",
     "Worker",
     "abs",
     "activation",
+    "add_n",
     "apply",
     "arange",
     "arccos",
@@ -141,6 +159,7 @@ __all__ = [
     "array",
     "autograd",
     "batch_dot",
+    "broadcast_axis",
     "broadcast_like",
     "broadcast_to",
     "bulk",
@@ -160,6 +179,7 @@ __all__ = [
     "expand_dims",
     "expm1",
     "eye",
+    "fix",
     "flatten",
     "floor",
     "full",
@@ -172,6 +192,7 @@ __all__ = [
     "log2",
     "log10",
     "log_softmax",
+    "logical_not",
     "max",
     "maximum",
     "mean",
@@ -196,6 +217,9 @@ __all__ = [
     "relu",
     "repeat",
     "reshape",
+    "reverse",
+    "rint",
+    "round",
     "rsqrt",
     "running_calls",
     "several",
@@ -214,11 +238,13 @@ __all__ = [
     "stack",
     "stop_gradient",
     "sum",
+    "swapaxes",
     "take",
     "tan",
     "tanh",
     "tile",
     "transpose",
+    "trunc",
     "use",
     "wait_for_var",
     "waitall",

@@ -69,6 +69,12 @@ PLAIN: dict[str, tuple[Program, Any]] = {
         lambda: nd.concat(nd.array(A), nd.array(B), dim=0),
         np.concatenate([A, B]),
     ),
+    "joining a list": (lambda: nd.concatenate([nd.array(A), nd.array(B)]), np.concatenate([A, B])),
+    "sums of many": (lambda: nd.ElementWiseSum(*[nd.array(A)] * 3), A * 3),
+    "swapped axes": (lambda: nd.array(A).swapaxes(0, 1), A.T),
+    "rounding": (lambda: nd.array(A).round() + nd.fix(nd.array(B)), [[3, -2, 2], [4, 5, 0]]),
+    "both": (lambda: nd.logical_and(nd.array(A) > 0, nd.array(B) > 0), (A > 0) & (B > 0)),
+    "one of them": (lambda: nd.logical_xor(1, nd.array(A) > 0), A <= 0),
     "other types": (lambda: nd.array(A).astype("int32"), A.astype("int32")),
     "made arrays": (
         lambda: nd.ones((2, 3)) * 2 + nd.full((2, 3), 5) + nd.zeros((2, 3)),

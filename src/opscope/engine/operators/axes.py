@@ -109,6 +109,13 @@ def _squeezed(shape: Shape, *, axis: Any) -> Shape:
     return tuple(extent for n, extent in enumerate(shape) if n not in gone) or (1,)
 
 
+def _swapped(shape: Shape, dim1: int, dim2: int) -> Shape:
+    first, second = axis_of(dim1, len(shape)), axis_of(dim2, len(shape))
+    found = list(shape)
+    found[first], found[second] = shape[second], shape[first]
+    return tuple(found)
+
+
 def _flattened(shape: Shape) -> Shape:
     if not shape:
         raise ShapeError("an array without axes cannot be flattened")
@@ -128,6 +135,20 @@ define(
     _transposed,
     same_dtype,
     _transpose_grad,
+)
+define(
+    "SwapAxis",
+    lambda out, a, dim1, dim2: np.swapaxes(a, dim1, dim2),
+    lambda shape, dim1, dim2: _swapped(shape, dim1, dim2),
+    same_dtype,
+    lambda g, i, o, dim1, dim2: (swapaxes(g, dim1, dim2),),
+)
+define(
+    "reverse",
+    lambda out, a, axis: np.flip(a, axis),
+    lambda shape, axis: shape,
+    same_dtype,
+    lambda g, i, o, axis: (reverse(g, axis),),
 )
 for _name, _shape in (("expand_dims", _expanded), ("squeeze", _squeezed), ("Flatten", _flattened)):
     define(
@@ -169,3 +190,17 @@ def flatten(a: Array, out: Array | None = None) -> Array:
 
 
 Flatten = flatten
+
+
+def swapaxes(a: Array, dim1: int = 0, dim2: int = 0, out: Array | None = None) -> Array:
+    """Two axes in each other's place. Does not block."""
+    return apply("SwapAxis", a, out=out, dim1=dim1, dim2=dim2)
+
+
+def reverse(a: Array, axis: Any, out: Array | None = None) -> Array:
+    """The elements in the opposite order along these axes. Does not block."""
+    axes = tuple(axis_of(one, a.ndim) for one in to_tuple(axis))
+    return apply("reverse", a, out=out, axis=axes)
+
+
+SwapAxis = swapaxes

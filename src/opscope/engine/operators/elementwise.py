@@ -180,10 +180,14 @@ for _stem, _fn in {
     "lesser_equal": np.less_equal,
     "equal": np.equal,
     "not_equal": np.not_equal,
+    "logical_and": np.logical_and,
+    "logical_or": np.logical_or,
+    "logical_xor": np.logical_xor,
 }.items():
     # Zeros and ones in the type of the inputs, as masks to multiply with.
     define(f"_{_stem}_scalar", lambda out, a, scalar, fn=_fn: fn(a, scalar))
     define(f"broadcast_{_stem}", lambda out, a, b, fn=_fn: fn(a, b), broadcast_shape)
+define("logical_not", lambda out, a: np.logical_not(a))
 
 
 def _unary(name: str) -> Unary:
@@ -203,6 +207,7 @@ negative = _unary("negative")
 relu = _unary("relu")
 sigmoid = _unary("sigmoid")
 tanh = _unary("tanh")
+logical_not = _unary("logical_not")
 
 
 def maximum(a: Array | float, b: Array | float, out: Array | None = None) -> Array:

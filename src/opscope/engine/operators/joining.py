@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from typing import Any
 
@@ -83,6 +84,11 @@ def _split_grad(
 define("concat", lambda out, *a, dim: np.concatenate(a, dim), _concat_shape, gradient=_concat_grad)
 define("stack", lambda out, *a, axis: np.stack(a, axis), _stack_shape, gradient=_stack_grad)
 define("split", _split, _split_shape, same_dtype, _split_grad, several=True)
+define(
+    "add_n",
+    lambda out, *a: functools.reduce(np.add, a),
+    gradient=lambda g, i, o: (g,) * len(i),
+)
 
 
 # Repeating
@@ -137,6 +143,13 @@ def concat(*arrays: Array, dim: int = 1, out: Array | None = None) -> Array:
     if not arrays:
         raise ShapeError("concat needs at least one array")
     return apply("concat", *arrays, out=out, dim=dim)
+
+
+def add_n(*arrays: Array, out: Array | None = None) -> Array:
+    """The sum of the arrays, which have one shape. Does not block."""
+    if not arrays:
+        raise ShapeError("add_n needs at least one array")
+    return apply("add_n", *arrays, out=out)
 
 
 def stack(*arrays: Array, axis: int = 0, out: Array | None = None) -> Array:

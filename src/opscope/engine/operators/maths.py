@@ -22,6 +22,18 @@ def _rounded(fn: Callable[..., Any]) -> Callable[..., Any]:
     return lambda out, a: fn(a, out=out) if a.dtype.kind == "f" else a
 
 
+def _round(a: Any, out: Any = None) -> Any:
+    """Halves away from 0, as MXNet."""
+    whole = np.trunc(a)
+    return np.add(whole, np.copysign(np.abs(a - whole) >= 0.5, a), out=out)
+
+
+def _rint(a: Any, out: Any = None) -> Any:
+    """Halves downwards, as MXNet."""
+    below = np.floor(a)
+    return np.add(below, a - below > np.ceil(a) - a, out=out)
+
+
 def _flat(g: Array, ins: Any, out: Array) -> tuple[Array]:
     """The gradient of steps."""
     return (apply("_zeros", shape=g.shape, dtype=g.dtype),)
@@ -61,6 +73,10 @@ define("abs", ufunc(np.abs), gradient=lambda g, i, o: (g * sign(i[0]),))
 define("sign", ufunc(np.sign), gradient=_flat)
 define("floor", _rounded(np.floor), gradient=_flat)
 define("ceil", _rounded(np.ceil), gradient=_flat)
+define("round", _rounded(_round), gradient=_flat)
+define("rint", _rounded(_rint), gradient=_flat)
+define("fix", _rounded(np.trunc), gradient=_flat)
+define("trunc", _rounded(np.trunc), gradient=_flat)
 define("clip", _clip, same_shape, same_dtype, _clip_grad)
 
 rsqrt: Unary = _unary("rsqrt")
@@ -85,6 +101,10 @@ abs_: Unary = _unary("abs")
 sign: Unary = _unary("sign")
 floor: Unary = _unary("floor")
 ceil: Unary = _unary("ceil")
+round_: Unary = _unary("round")
+rint: Unary = _unary("rint")
+fix: Unary = _unary("fix")
+trunc: Unary = _unary("trunc")
 
 
 def clip(a: Array, a_min: float, a_max: float, out: Array | None = None) -> Array:

@@ -69,6 +69,9 @@ for _name in [
     "greater_equal",
     "lesser",
     "lesser_equal",
+    "logical_and",
+    "logical_or",
+    "logical_xor",
 ]:
     _offer(f"_{_name}_scalar", _of_scalar(f"_{_name}_scalar"), "data", "scalar")
 for _name in [
@@ -86,6 +89,9 @@ for _name in [
     "greater_equal",
     "lesser",
     "lesser_equal",
+    "logical_and",
+    "logical_or",
+    "logical_xor",
 ]:
     _offer(f"broadcast_{_name}", _of(f"broadcast_{_name}"), "lhs", "rhs")
 for _name, _more in {
@@ -95,7 +101,9 @@ for _name, _more in {
     "div": "_div",
 }.items():
     _offer(f"elemwise_{_name} {_more}", _of(f"elemwise_{_name}"), "lhs", "rhs")
-for _name in ("sqrt", "square", "exp", "log", "negative", "relu", "sigmoid", "tanh"):
+for _name in (
+    *("sqrt", "square", "exp", "log", "negative", "relu", "sigmoid", "tanh", "logical_not"),
+):
     _offer(_name, getattr(elementwise, _name), "data")
 for _name in [
     "rsqrt",
@@ -119,10 +127,14 @@ for _name in [
     "sign",
     "floor",
     "ceil",
+    "rint",
+    "fix",
+    "trunc",
 ]:
     _offer(_name, getattr(maths, _name), "data")
 for _names, _fn, _inputs in (
     ("abs", maths.abs_, "data"),
+    ("round", maths.round_, "data"),
     ("clip", maths.clip, "data a_min a_max"),
     ("maximum", elementwise.maximum, "lhs rhs"),
     ("minimum", elementwise.minimum, "lhs rhs"),
@@ -140,6 +152,7 @@ for _names, _fn, _inputs in (
     ("argmin", reduce.argmin, "data"),
     ("broadcast_to", reduce.broadcast_to, "data"),
     ("broadcast_like", reduce.broadcast_like, "lhs rhs"),
+    ("broadcast_axis broadcast_axes", reduce.broadcast_axis, "data"),
     ("softmax", layers.softmax, "data"),
     ("log_softmax", layers.log_softmax, "data"),
     ("softmax_cross_entropy", layers.softmax_cross_entropy, "data label"),
@@ -147,6 +160,7 @@ for _names, _fn, _inputs in (
     ("FullyConnected", layers.fully_connected, "data weight bias"),
     ("concat Concat", joining.concat, ""),
     ("stack", joining.stack, ""),
+    ("add_n ElementWiseSum", joining.add_n, ""),
     ("split SliceChannel", joining.split, "data"),
     ("tile", joining.tile, "data"),
     ("repeat", joining.repeat, "data"),
@@ -166,6 +180,8 @@ for _names, _fn, _inputs in (
     ("Flatten flatten", axes.flatten, "data"),
     ("expand_dims", axes.expand_dims, "data"),
     ("squeeze", axes.squeeze, "data"),
+    ("SwapAxis swapaxes", axes.swapaxes, "data"),
+    ("reverse flip", axes.reverse, "data"),
     ("_zeros zeros", zeros, "shape"),
     ("_ones ones", ones, "shape"),
     ("_full full", full, "shape value"),

@@ -10,6 +10,7 @@ import numpy as np
 from ..array import Array, apply, to_shape
 from ..errors import EngineError, ShapeError
 from .elementwise import unbroadcast
+from .joining import axis_of
 from .table import Shape, define, float_dtype, given_dtype, given_shape, same_dtype, same_shape
 
 Axis = int | tuple[int, ...] | None
@@ -117,6 +118,18 @@ def _broadcast_to_shape(source: Shape, *, shape: Shape) -> Shape:
     return given_shape(source, shape=shape)
 
 
+def _widened(shape: Shape, *, axis: Shape, size: Shape) -> Shape:
+    if len(axis) != len(size):
+        raise ShapeError(f"{len(axis)} axes and {len(size)} sizes")
+    found = list(shape)
+    for one, extent in zip(axis, size, strict=True):
+        place = axis_of(one, len(shape))
+        if shape[place] != 1:
+            raise ShapeError(f"axis {place} of shape {shape} is not of 1")
+        found[place] = extent
+    return tuple(found)
+
+
 define(
     "sum",
     _kernel(np.sum),
@@ -144,6 +157,13 @@ define(
     _broadcast_to_shape,
     same_dtype,
     lambda g, i, o, shape: (unbroadcast(g, i[0].shape),),
+)
+define(
+    "broadcast_axis",
+    lambda out, a, axis, size: np.broadcast_to(a, _widened(a.shape, axis=axis, size=size)),
+    lambda shape, axis, size: _widened(shape, axis=axis, size=size),
+    same_dtype,
+    lambda g, i, o, axis, size: (unbroadcast(g, i[0].shape),),
 )
 define(
     "broadcast_like",
@@ -251,3 +271,9 @@ def broadcast_to(a: Array, shape: Any, out: Array | None = None) -> Array:
 def broadcast_like(a: Array, like: Array, out: Array | None = None) -> Array:
     """The elements repeated to fill the shape of another array. Does not block."""
     return apply("broadcast_like", a, like, out=out)
+
+
+def broadcast_axis(a: Array, axis: Any = (), size: Any = (), out: Array | None = None) -> Array:
+    """Axes of 1 repeated to these sizes. Does not block."""
+    places = (axis,) if isinstance(axis, int) else tuple(axis)
+    return apply("broadcast_axis", a, out=out, axis=places, size=to_shape(size))

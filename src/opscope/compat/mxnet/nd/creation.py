@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from opscope import engine
-from opscope.compat.mxnet.base import MXNetError, outcomes, refusing
+from opscope.compat.mxnet.base import MXNetError, outcomes, refusals, refusing
 from opscope.compat.mxnet.context import checked
 from opscope.compat.mxnet.nd.array import NDArray, adopt
 from opscope.engine import Array, EngineError
@@ -72,6 +72,14 @@ def eye(N: int, M: int = 0, k: int = 0, ctx: Any = None, dtype: Any = None) -> N
     """Ones on the `k`-th diagonal, `N` rows and as many columns or `M`. Does not block."""
     checked(ctx)
     return _ours(engine.eye(N, M, k, _type(dtype)))
+
+
+def concatenate(arrays: Any, axis: int = 0, always_copy: bool = True) -> Any:
+    """The arrays one after the other along an axis; one alone comes back unless `always_copy`."""
+    if len(arrays) == 1 and not always_copy:
+        return arrays[0]
+    with refusals():
+        return adopt(engine.concat(*arrays, dim=axis))
 
 
 def waitall() -> None:

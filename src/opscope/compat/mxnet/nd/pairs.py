@@ -5,6 +5,9 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+from opscope.compat.mxnet.nd import functions
+from opscope.engine import Array
+
 
 def add(lhs: Any, rhs: Any) -> Any:
     """Sum, element by element, with broadcasting."""
@@ -67,3 +70,27 @@ def lesser(lhs: Any, rhs: Any) -> Any:
 def lesser_equal(lhs: Any, rhs: Any) -> Any:
     """1 where less or equal."""
     return lhs <= rhs
+
+
+def logical_and(lhs: Any, rhs: Any) -> Any:
+    """1 where both are other than 0; so below."""
+    return _logical("logical_and", lhs, rhs)
+
+
+def logical_or(lhs: Any, rhs: Any) -> Any:
+    """1 where one is other than 0."""
+    return _logical("logical_or", lhs, rhs)
+
+
+def logical_xor(lhs: Any, rhs: Any) -> Any:
+    """1 where only one is other than 0."""
+    return _logical("logical_xor", lhs, rhs)
+
+
+def _logical(name: str, lhs: Any, rhs: Any) -> Any:
+    if not isinstance(lhs, Array):
+        lhs, rhs = rhs, lhs
+    pair = isinstance(rhs, Array)
+    found = functions.find(f"broadcast_{name}" if pair else f"_{name}_scalar")
+    assert found is not None
+    return found(lhs, rhs)
