@@ -22,6 +22,7 @@ class Arithmetic:
 
     __slots__ = ()
     __array_ufunc__ = None  # NumPy's arrays leave mixed expressions to us
+    same_shapes = "elemwise_"  # which operators +, -, * and / are between arrays of one shape
 
     if TYPE_CHECKING:
 
@@ -187,7 +188,7 @@ def _binary(self: Arithmetic, other: Any, stem: str, scalar_name: str, out: Any 
     if not isinstance(other, (Arithmetic, np.ndarray)):
         return NOT_OURS
     other = _as_array(other)
-    prefix = "elemwise_" if other.shape == self.shape else "broadcast_"
+    prefix = self.same_shapes if other.shape == self.shape else "broadcast_"
     return _apply(prefix + stem, self, other, out=out)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
 from typing import Any
 
 import numpy as np
@@ -137,6 +139,16 @@ def test_copies_to_itself_and_without_need(kind: str) -> None:
     assert x.astype("float32") is not x
     assert x.as_in_context(mx.cpu()) is x
     assert [x.stype, x.ctx] == ["default", mx.cpu()]
+
+
+def test_pickled_and_deeply_copied(kind: str) -> None:
+    x = mx.nd.array([[1, 2], [3, 4]], dtype="float16") * 2
+    for other in (pickle.loads(pickle.dumps(x)), copy.deepcopy({"x": x[1]})["x"], copy.copy(x)):
+        assert type(other) is NDArray
+        assert other.dtype == np.float16
+        other += 1
+    assert other.asnumpy().tolist() == [[3, 5], [7, 9]]
+    assert x.asnumpy().tolist() == [[2, 4], [6, 8]]
 
 
 def test_contexts() -> None:

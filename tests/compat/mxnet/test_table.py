@@ -30,6 +30,24 @@ def test_plain_operators_are_counted_once(kind: str, profiled: Profiled) -> None
     assert [profiled.count("sqrt"), profiled.count("_plus_scalar")] == [1, 2]
 
 
+def test_arithmetic_has_the_names_it_has_in_mxnet(profiled: Profiled) -> None:
+    x, row = mx.nd.ones((2, 3)), mx.nd.ones((1, 3))
+    profiled.run()
+    x - x * x / (x + row)
+    mx.nd.maximum(x, x) + mx.nd.minimum(2, x)
+    x += x
+    profiled.stop()
+    assert profiled.counts("operator") == {
+        "broadcast_add": 3,
+        "broadcast_sub": 1,
+        "broadcast_mul": 1,
+        "broadcast_div": 1,
+        "broadcast_maximum": 1,
+        "_minimum_scalar": 1,
+    }
+    assert [mx.nd.maximum(1, 2), mx.nd.minimum(1, 2), mx.nd.logical_xor(1, 2)] == [2, 1, False]
+
+
 def test_a_custom_operator_forward_and_backward(kind: str, profiled: Profiled) -> None:
     x = mx.nd.array([[0, 1], [2, 3]])
     x.attach_grad()

@@ -58,6 +58,8 @@ def same_shape(shape: Shape, *others: Shape, **_: Any) -> Shape:
 
 def broadcast_shape(*shapes: Shape, **_: Any) -> Shape:
     """The inputs are broadcast to the output, as in NumPy."""
+    if all(shape == shapes[0] for shape in shapes):
+        return shapes[0]
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:

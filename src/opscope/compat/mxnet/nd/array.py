@@ -14,7 +14,7 @@ from opscope.compat.mxnet.absent import words
 from opscope.compat.mxnet.base import MXNetError, outcomes, refusals
 from opscope.compat.mxnet.context import Context, checked
 from opscope.compat.mxnet.nd.parts import kept, together
-from opscope.engine import Array, EngineError, ShapeError, apply, autograd, tape
+from opscope.engine import Array, EngineError, ShapeError, apply, array, autograd, tape
 from opscope.engine.arithmetic import Arithmetic
 from opscope.engine.operators.axes import resolved_shape
 
@@ -27,6 +27,7 @@ class NDArray(Array):
     """
 
     __slots__ = ()
+    same_shapes = "broadcast_"  # MXNet's names of them, whatever the shapes
 
     # Reading: these block
 
@@ -72,6 +73,10 @@ class NDArray(Array):
             if (tape.state.recording and tape.known(self)) or not together(key, self.shape):
                 return adopt(super().__getitem__(key))
             return adopt(self.view(key))
+
+    def __reduce__(self) -> Any:
+        """Elements and type go along when it is copied or pickled; blocks."""
+        return _restored, (self.asnumpy(),)
 
     # Where it lives, copies
 
@@ -158,6 +163,10 @@ class NDArray(Array):
             return found(self, *args, **kwargs)
 
         return method
+
+
+def _restored(elements: Any) -> Any:
+    return adopt(array(elements, elements.dtype))
 
 
 def adopt(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 from opscope.compat.mxnet.nd import functions
@@ -72,23 +73,36 @@ def lesser_equal(lhs: Any, rhs: Any) -> Any:
     return lhs <= rhs
 
 
+def maximum(lhs: Any, rhs: Any) -> Any:
+    """The greater of each pair."""
+    return _pair("maximum", lhs, rhs, max)
+
+
+def minimum(lhs: Any, rhs: Any) -> Any:
+    """The lesser of each pair."""
+    return _pair("minimum", lhs, rhs, min)
+
+
 def logical_and(lhs: Any, rhs: Any) -> Any:
     """1 where both are other than 0; so below."""
-    return _logical("logical_and", lhs, rhs)
+    return _pair("logical_and", lhs, rhs, lambda a, b: bool(a and b))
 
 
 def logical_or(lhs: Any, rhs: Any) -> Any:
     """1 where one is other than 0."""
-    return _logical("logical_or", lhs, rhs)
+    return _pair("logical_or", lhs, rhs, lambda a, b: bool(a or b))
 
 
 def logical_xor(lhs: Any, rhs: Any) -> Any:
     """1 where only one is other than 0."""
-    return _logical("logical_xor", lhs, rhs)
+    return _pair("logical_xor", lhs, rhs, lambda a, b: bool(a) != bool(b))
 
 
-def _logical(name: str, lhs: Any, rhs: Any) -> Any:
+def _pair(name: str, lhs: Any, rhs: Any, numbers: Callable[[Any, Any], Any]) -> Any:
+    """An operator that does not mind which side is which, of arrays or an array and a number."""
     if not isinstance(lhs, Array):
+        if not isinstance(rhs, Array):
+            return numbers(lhs, rhs)
         lhs, rhs = rhs, lhs
     pair = isinstance(rhs, Array)
     found = functions.find(f"broadcast_{name}" if pair else f"_{name}_scalar")
