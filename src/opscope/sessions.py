@@ -3,27 +3,41 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from opscope import analyse, hosts, importers, present, store
-from opscope.errors import InputError
+from opscope.errors import InputError, UsageError
 from opscope.model import Session
 
 
 def load(*paths: str | os.PathLike[str], custom: Sequence[str] = ()) -> Session:
     """Read session files, other people's traces, archives and folders of them, as one session.
 
-    The kind of each is told by its content. `custom`: globs of names that are custom operators in
-    a trace that does not say so. Raises InputError, naming the file, for what cannot be read.
+    The kind of each is told by its content. A file that is also in a folder beside it, or there by
+    two names, is read once. `custom`: globs of names that are custom operators in a trace that does
+    not say so. Raises InputError, naming the file, for what cannot be read, and UsageError for a
+    path that is named twice.
     """
     if not paths or "" in paths:  # an empty name, as of a variable that is not set, is no folder
         raise InputError("no file was named" if not paths else "a file was named by an empty text")
     options = importers.Options(tuple(custom))
-    found = (member for path in paths for member in importers.members(Path(path)))
-    return store.merge([_read(member, options) for member in found])
+    return store.merge([_read(member, options) for member in _once(paths)])
+
+
+def _once(paths: Sequence[str | os.PathLike[str]]) -> Iterator[importers.Member]:
+    named: set[str] = set()
+    read: set[str] = set()
+    for path in paths:
+        if (place := os.path.realpath(path)) in named:
+            raise UsageError(f"{str(path)!r} is named twice: its calls would count twice")
+        named.add(place)
+        for member in importers.members(Path(path)):
+            if (place := os.path.realpath(member.name)) not in read:
+                read.add(place)
+                yield member
 
 
 def _read(member: importers.Member, options: importers.Options) -> Session:

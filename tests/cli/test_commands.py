@@ -14,7 +14,7 @@ import pytest
 from rich.cells import cell_len
 from tests.builders import session, span
 
-import opscope.sessions
+import opscope
 from opscope.cli import main
 from opscope.cli.commands import TABLE
 from opscope.cli.waiting import waiting
@@ -63,9 +63,16 @@ def test_report_prints_a_table(opscope_command: Command) -> None:
     assert max(map(len, out.splitlines())) <= 100
 
 
-def test_a_file_that_is_named_twice_would_count_twice(opscope_command: Command) -> None:
+def test_a_file_that_is_named_twice_would_count_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in "ab":
+        with opscope.profile(host="python", output=name):
+            pass
     for words in (["report", "a", "./a"], ["html", "a", "b", "a"]):
-        code, out, err = opscope_command(*words)
+        code = main(words)
+        out, err = capsys.readouterr()
         assert (code, out) == (2, "")
         assert f"{words[-1]!r} is named twice" in err
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 import click
 
 from opscope.cli.waiting import waiting
-from opscope.errors import UsageError
 from opscope.model import Session
 
 #: Paths as texts. Whether they can be read is for the loader to say: exit code 3, not 2.
@@ -25,15 +23,9 @@ CUSTOM = click.option(
 
 
 def load(files: Sequence[str], custom: Sequence[str] = ()) -> Session:
-    """All files as one session. Raises InputError for one that cannot be read, and UsageError for
-    one that is named twice, all calls of which would count twice."""
+    """All files as one session, as `opscope.load` reads them."""
     from opscope import sessions
 
-    places: set[str] = set()
-    for file in files:
-        if (place := os.path.realpath(file)) in places:
-            raise UsageError(f"{file!r} is named twice: its calls would count twice")
-        places.add(place)
     what = f"reading {files[0]}" if len(files) == 1 else f"reading {len(files)} files"
     with waiting(what):
         return sessions.load(*files, custom=custom)

@@ -86,7 +86,7 @@ class Process:
     findings: tuple[Finding, ...] = ()  #: what was odd about a file that somebody else wrote
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Session:
     """Spans and their tables. Two operators may share a name text but never an entry of `names`.
 
@@ -107,6 +107,13 @@ class Session:
     sight: tuple[Sight, ...] = ()
     processes: tuple[Process, ...] = (Process(),)
     corrected: bool = False  #: what recording cost is to be left out of the parts of calls
+
+    def __repr__(self) -> str:
+        """What is in it, in one line; all of it would be pages."""
+        return (
+            f"<Session: spans {len(self.spans):,}, operators {len(self.ops):,}, "
+            f"processes {len(self.processes):,}>"
+        )
 
     @property
     def start_ns(self) -> int:
