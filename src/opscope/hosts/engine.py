@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +59,8 @@ class EngineHost:
         tasks.machinery.add(Worker)
         recorder.in_flight.append(watcher.running)
         native = operators_in_c(recorder, Task, CHORE, HIDDEN, hooks.failed)
+        if native is not None:
+            watcher.row = native.row
         with ExitStack() as stack:
             for moment in _MOMENTS:
                 direct = native is not None and hasattr(native, moment)
@@ -94,8 +96,8 @@ _FAILED = int(Flag.FAILED)
 class _Watcher:
     """What is told at each moment. A task's `note` is its row in the making, a call's its frame.
 
-    `pushed`, `started` and `finished` are the reference for those in C, which take their place
-    where the recorder is native.
+    `pushed`, `started`, `finished` and `row` are the reference for those in C, which take their
+    place where the recorder is native.
     """
 
     def __init__(self, recorder: Recorder) -> None:
@@ -106,6 +108,7 @@ class _Watcher:
         self._names: dict[CustomOpInfo, int] = {}
         self._dispatching = recorder.name("dispatch")
         self._waits: dict[int, tuple[Frame, int]] = {}
+        self.row: Callable[[Task], Any] = self._row
 
     # --- operators: the hot path ------------------------------------------------------------------
 
@@ -116,14 +119,21 @@ class _Watcher:
             return
         lane = recorder.here().lane
         if kind == self._chore:
-            task.note = [0, 0, 0, Kind.RUNTIME, 0, 0, lane, lane, 0, 0, recorder.now(), -1]
+            row = [0, 0, 0, Kind.RUNTIME, 0, 0, lane, lane, 0, 0, recorder.now(), -1]
+            task.note = self, row
             return
         frame = scope.current(recorder)
         owner, phase = (frame.call, frame.phase) if frame is not None else (0, 0)
-        task.note = [0, owner, 0, Kind.OP, phase, 0, lane, lane, 0, 0, recorder.now(), -1]
+        row = [0, owner, 0, Kind.OP, phase, 0, lane, lane, 0, 0, recorder.now(), -1]
+        task.note = self, row
+
+    def _row(self, task: Task) -> Any:
+        """What `pushed` of this recording left with the task: an earlier one's is not ours."""
+        maker, row = task.note or (None, None)
+        return row if maker is self else None
 
     def started(self, task: Task) -> None:
-        row = task.note
+        row = self._row(task)
         if row is None:
             return
         recorder = self.recorder
@@ -137,7 +147,7 @@ class _Watcher:
         row[_START] = recorder.now()
 
     def finished(self, task: Task) -> None:
-        row = task.note
+        row = self._row(task)
         if row is None or not row[_START]:
             return
         recorder = self.recorder
@@ -153,7 +163,7 @@ class _Watcher:
 
     def call_began(self, call: Call) -> None:
         recorder = self.recorder
-        row = call.task.note if call.task is not None else None
+        row = self.row(call.task) if call.task is not None else None
         if row is None and watch.recorder is not recorder:
             return
         owner, submitted_ns, submitted_lane = (row[1], row[10], row[7]) if row else (-1, 0, -1)

@@ -9,7 +9,7 @@ import time
 from types import ModuleType
 
 #: Which face of the extension the Python half knows: both count up when the other must follow.
-FACE = 2
+FACE = 3
 
 #: Which recorder to use: "python" or "native". Unset: native where it is there.
 VARIABLE = "OPSCOPE_RECORDER"

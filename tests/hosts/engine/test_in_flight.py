@@ -223,3 +223,38 @@ def test_a_call_found_running_whose_thread_has_recorded_nothing_is_paused_too() 
     check(profile.session)
     (call,) = rows(profile.session, "Found")
     assert (call.wall_ns, call.python_ns, call.wait_ns) == (1, 0, 1)
+
+
+def test_what_an_earlier_recording_pushed_is_not_of_the_next_one(kind: str) -> None:
+    if kind == "naive":
+        pytest.skip("nothing outlives its push")
+    go = threading.Event()
+    late = define("Late", lambda x: x + 1.0)
+    x = nd.ones((2, 2))
+
+    held = x.storage.var
+
+    def body(y: Any) -> Any:
+        nd.push_sync(lambda: go.wait(30), (), (held,), name="holds")
+        nd.push_sync(None, (held,), (), name="waits")
+        nd.push_async(lambda done: done(), (held,), (), name="waits too")
+        return y
+
+    with opscope.profile(clock=ManualClock()):
+        define("First", body)(nd.ones((2, 2))).wait_to_read()
+        later = late(x)
+    with opscope.profile(clock=ManualClock()) as profile:
+        # Spans of this one that could be taken for the owners of the other's.
+        for _ in range(5):
+            define("Second", lambda x: x * 2.0)(nd.ones((2, 2)))
+        go.set()
+        later.wait_to_read()
+        nd.waitall()
+    session = profile.session
+    check(session)
+    assert free(session) == {"_ones": 5}
+    (call,) = rows(session, "Late")
+    assert (call.parent, call.path) == (None, ("Late",))
+    assert owned(session, call) == {"_plus_scalar": 1, "_copyto": 1}
+    (span,) = session.spans[session.spans["id"] == call.call]
+    assert (span["submitted_ns"], span["lane"]) == (0, span["submitted_lane"])

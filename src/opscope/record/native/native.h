@@ -23,7 +23,7 @@
 #endif
 
 /* Counts up, here and in extension.py, when this half and the Python half must change together. */
-#define FACE 2
+#define FACE 3
 
 /* One span: the 64 bytes of `model.SPAN`, as they stand in the file. */
 typedef struct {
@@ -42,6 +42,7 @@ enum { FIELDS = 12, FAILED = 1, KIND_CALL = 1, KIND_OP = 2, KIND_RUNTIME = 6 };
 /* A span in the making, which Python sees as a list of twelve integers. */
 typedef struct {
     PyObject_HEAD
+    uint64_t serial; /* of the recording whose hooks made it; 0: somebody else */
     Span span;
 } Row;
 

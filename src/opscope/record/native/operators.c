@@ -79,6 +79,7 @@ static int push(Operators *self, PyObject *task) {
     Row *row = row_new();
     if (!row) return -1;
     row->span = span;
+    row->serial = core->serial;
     int failed = core_now(core, &row->span.submitted_ns);
     if (failed)
         Py_DECREF(row);
@@ -105,9 +106,11 @@ static int name_of(Core *core, PyObject *text, int32_t *name) {
     return failed ? -1 : 0;
 }
 
+/* The row of a task that was pushed in this recording: what an earlier one left is not ours. */
 static Row *row_of(Operators *self, PyObject *task) {
     PyObject *note = *slot(task, self->note);
-    return note && Py_IS_TYPE(note, state.Row) ? (Row *)note : NULL;
+    if (!note || !Py_IS_TYPE(note, state.Row)) return NULL;
+    return ((Row *)note)->serial == ((Core *)self->recorder)->serial ? (Row *)note : NULL;
 }
 
 static int start(Operators *self, PyObject *task) {
@@ -170,6 +173,12 @@ static PyObject *finished(PyObject *self, PyObject *task) {
     return result((Operators *)self, "finished", finish((Operators *)self, task));
 }
 
+static PyObject *row(PyObject *self, PyObject *task) {
+    if (!is_task((Operators *)self, task)) return NULL;
+    PyObject *found = (PyObject *)row_of((Operators *)self, task);
+    return Py_NewRef(found ? found : Py_None);
+}
+
 static PyObject *operators_new(PyTypeObject *type, PyObject *args, PyObject *by_name) {
     static char *names[] = {"recorder", "watch", "task", "chore", "hidden", "broken", NULL};
     PyObject *recorder, *watch, *task, *broken;
@@ -224,6 +233,7 @@ static PyMethodDef operators_methods[] = {
     {"pushed", pushed, METH_O, "An operator was pushed: its owner is the current call."},
     {"started", started, METH_O, "It runs now, on this thread."},
     {"finished", finished, METH_O, "It has ended."},
+    {"row", row, METH_O, "What `pushed` of this recording left with the task, or None."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -88,7 +88,9 @@ PyObject *span_tuple(const Span *span) {
 }
 
 Row *row_new(void) {
-    return PyObject_New(Row, state.Row); /* the caller fills in all of the span */
+    Row *row = PyObject_New(Row, state.Row); /* the caller fills in all of the span */
+    if (row) row->serial = 0;
+    return row;
 }
 
 static void row_dealloc(PyObject *self) {
