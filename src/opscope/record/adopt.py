@@ -122,6 +122,14 @@ def settle(recorder: Recorder) -> None:
             span = frame.task or frame.call
             recorder.end(span, flags=Flag.INCOMPLETE, cpu_ns=used, end_ns=now)
         scope.pull(frame)  # its host may be gone when it ends
+    _forget_waits(recorder)
+
+
+def _forget_waits(recorder: Recorder) -> None:
+    """Who waits in a call of the recording may do so for ever, and would keep all of it."""
+    for wait in list(scope._waiting):
+        if wait[1].recorder is recorder:
+            scope._waiting.discard(wait)
 
 
 def _found(recorder: Recorder) -> list[InFlight]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from tests.hosts.engine.ops import ENGINES, add_one, define, engine_of
 
 import opscope
 from opscope import engine as nd
+from opscope.record import scope
 from opscope.testing import ManualClock, assert_restored
 
 
@@ -258,3 +261,39 @@ def test_what_an_earlier_recording_pushed_is_not_of_the_next_one(kind: str) -> N
     assert owned(session, call) == {"_plus_scalar": 1, "_copyto": 1}
     (span,) = session.spans[session.spans["id"] == call.call]
     assert (span["submitted_ns"], span["lane"]) == (0, span["submitted_lane"])
+
+
+def test_who_waits_when_recording_ends_is_forgotten(kind: str) -> None:
+    if kind == "naive":
+        pytest.skip("nothing blocks there")
+    waiting, go = threading.Event(), threading.Event()
+
+    def body(x: Any) -> Any:
+        var = nd.new_var()
+        nd.push_sync(lambda: go.wait(30), (), (var,), name="holds")
+        nd.wait_for_var(var)
+        return x
+
+    with opscope.profile() as profile, told("wait_began", waiting.set):
+        result = define("Waits", body)(nd.ones((2, 2)))
+        assert waiting.wait(30)
+    assert not scope._waiting  # it would keep all of the recording, for ever if it never ends
+    go.set()
+    result.wait_to_read()
+    (call,) = rows(profile.session, "Waits")
+    assert "incomplete" in call.flags
+    assert call.wait_ns > 0
+
+
+@contextmanager
+def told(moment: str, fn: Callable[[], object]) -> Iterator[None]:
+    """Calls `fn` at every such moment, after the recording's own hook."""
+
+    def tell(*facts: object) -> None:
+        fn()
+
+    nd.hooks.add(moment, tell)
+    try:
+        yield
+    finally:
+        nd.hooks.remove(moment, tell)
