@@ -153,7 +153,10 @@ class _Watcher:
         recorder = self.recorder
         row[_END] = recorder.now()
         if row[_CPU] >= 0:
-            row[_CPU] = max(recorder.cpu() - row[_CPU], 0)
+            # An asynchronous one may end on any thread; what counts is the one it began on.
+            home = recorder.here().lane == row[_LANE]
+            now = recorder.cpu() if home else recorder.cpu_on(row[_LANE])
+            row[_CPU] = max(now - row[_CPU], 0) if now >= 0 else -1
         if task.error is not None:
             row[_FLAGS] |= _FAILED
         recorder.put(tuple(row))

@@ -184,6 +184,13 @@ class Recorder:
         used = self.clock.cpu_of(ident)
         return used - self._skipped_cpu.get(ident, 0) if used >= 0 else -1
 
+    def cpu_on(self, lane: int) -> int:
+        """The same for the thread of that lane; -1: not known."""
+        for buffer in list(self.buffers):
+            if buffer.lane == lane and (thread := buffer.thread()) and thread.is_alive():
+                return -1 if self.paused_ns else self.cpu_of(buffer.ident)
+        return -1
+
     # --- spans ------------------------------------------------------------------------------------
 
     def begin(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import queue
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -147,3 +149,43 @@ def test_the_wrapper_is_dispatch(clock: ManualClock) -> None:
     check(profile.session)
     (call,) = rows(profile.session, "Wrapped")
     assert (call.wall_ns, call.python_ns, call.dispatch_ns, call.wait_ns) == (29, 7, 22, 0)
+
+
+def test_a_sub_operator_that_ends_on_another_thread(kind: str, clock: ManualClock) -> None:
+    jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+
+    def works_them_off() -> None:
+        clock.tick(5_000)  # before; nothing of it may be taken for that of the caller
+        while (job := jobs.get()) is not None:
+            job()
+
+    def begins(done: Callable[[], None]) -> None:
+        def job() -> None:
+            clock.tick(100)
+            done()
+
+        jobs.put(job)
+
+    def body(x: Any) -> Any:
+        clock.tick(20)
+        var = nd.new_var()
+        nd.push_async(begins, (), (var,), name="far away")
+        nd.wait_for_var(var)
+        clock.tick(3)
+        clock.idle(4)
+        return x
+
+    thread = threading.Thread(target=works_them_off)
+    thread.start()
+    try:
+        with opscope.profile(clock=clock) as profile:
+            define("Elsewhere", body)(nd.ones((2, 2))).asnumpy()
+    finally:
+        jobs.put(None)
+        thread.join()
+    check(profile.session)
+    (call,) = rows(profile.session, "Elsewhere")
+    assert (call.wall_ns, call.python_ns, call.untracked_ns) == (127, 23, 0)
+    shared = (call.sub_ns, call.wait_ns, call.elsewhere_ns)
+    assert shared == ((100, 4, 0) if kind == "naive" else (0, 104, 100))
+    assert "estimated" not in call.flags

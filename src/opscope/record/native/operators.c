@@ -140,6 +140,17 @@ done:
     return failed;
 }
 
+/* CPU time of the thread on which the row began: an asynchronous operator may end on any. */
+static int cpu_at_home(Core *core, const Row *row, int64_t *cpu) {
+    Buffer *buffer = core_here(core);
+    if (!buffer) return -1;
+    if (buffer->lane == row->span.lane) return core_cpu(core, cpu);
+    PyObject *said = PyObject_CallMethod((PyObject *)core, "cpu_on", "i", (int)row->span.lane);
+    int failed = !said || to_int64(said, cpu);
+    Py_XDECREF(said);
+    return failed ? -1 : 0;
+}
+
 static int finish(Operators *self, PyObject *task) {
     Core *core = (Core *)self->recorder;
     int64_t now, cpu;
@@ -149,8 +160,9 @@ static int finish(Operators *self, PyObject *task) {
     Py_INCREF(row);
     int failed = core_now(core, &now);
     if (!failed && row->span.cpu_ns >= 0) {
-        failed = core_cpu(core, &cpu);
-        if (!failed) row->span.cpu_ns = cpu > row->span.cpu_ns ? cpu - row->span.cpu_ns : 0;
+        failed = cpu_at_home(core, row, &cpu);
+        int64_t before = row->span.cpu_ns;
+        if (!failed) row->span.cpu_ns = cpu < 0 ? -1 : cpu > before ? cpu - before : 0;
     }
     if (!failed) {
         PyObject *error = *slot(task, self->error);
