@@ -128,6 +128,47 @@ def test_the_chain_does_not_grow(recorder: Recorder) -> None:
     assert longest <= 3
 
 
+def test_the_chain_does_not_grow_by_tasks_that_each_start_the_next(recorder: Recorder) -> None:
+    context = contextvars.copy_context()
+    frames: list[Frame] = []
+
+    def task() -> None:
+        frame = scope.enter(recorder, 0)
+        scope.push(frame.outer)  # suspended
+        frame.outer = scope.link(frame)
+        scope.push(frame)
+        frames.append(frame)
+        nonlocal context
+        context = contextvars.copy_context()
+        scope.leave(frame)
+
+    for _ in range(5):
+        context.run(task)
+    found = rows(recorder)
+    assert [found[frame.call][1] for frame in frames] == [0, *(f.call for f in frames[:-1])]
+    assert len(list(scope._outwards(frames[-1]))) <= 3
+
+
+def test_who_is_over_keeps_those_around_it_that_are_not(recorder: Recorder) -> None:
+    outer = scope.enter(recorder, 0)
+    done = [scope.enter(recorder, 1) for _ in range(3)]
+    context = contextvars.copy_context()
+    for frame in reversed(done):
+        scope.leave(frame)
+
+    def later() -> None:
+        inner = scope.enter(recorder, 2)
+        scope.push(inner.outer)
+        assert scope.link(inner) is done[-1]
+        assert [*scope._outwards(done[-1])] == [done[-1], outer]
+        scope.push(inner)
+        scope.leave(inner)
+        assert scope.owner(recorder) == done[-1].call
+
+    context.run(later)
+    scope.leave(outer)
+
+
 def test_a_step_that_is_found_inside_itself_is_not_linked_in_a_circle(
     recorder: Recorder,
 ) -> None:

@@ -160,11 +160,12 @@ def push(frame: Frame | None) -> None:
 
 
 def link(inner: Frame | None = None) -> Frame | None:
-    """The `outer` of a frame (`inner`, unless it is new) that is pushed now.
-
-    Also a block that stands still, but nothing that is over.
-    """
+    """The `outer` of a frame (`inner`, unless it is new) that is pushed now: nothing closed."""
     frame = _live(_innermost())
+    if frame is not None and frame.left:
+        # Who is over needs nobody around it who is: tasks may each start the next, for ever.
+        while (outer := frame.outer) is not None and outer.left:
+            frame.outer = outer.outer
     if inner is not None and within(frame, inner):
         return _live(inner.outer)
     if frame is not None and frame.yielding is not None:
