@@ -231,6 +231,8 @@ class _Watcher:
         runner = sys.modules["opscope.engine.custom_run"]._run
         for thread, depth, frame in on_stacks(frozenset((runner.__code__,))):
             call = frame.f_locals["call"]
+            if call.thread is None:
+                continue  # about to begin, or over and only handing on what it held
             known = call.note if isinstance(call.note, Frame) else None
 
             def bind(made: Frame, call: Call = call) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -297,3 +298,25 @@ def told(moment: str, fn: Callable[[], object]) -> Iterator[None]:
         yield
     finally:
         nd.hooks.remove(moment, tell)
+
+
+def test_a_call_that_has_ended_but_is_still_on_a_stack_is_not_running(kind: str) -> None:
+    if kind == "naive":
+        pytest.skip("it ends without a lock")
+    engine, over = nd.get(), threading.Event()
+    profile = opscope.profile()
+
+    def ended() -> None:
+        engine._lock.acquire()  # type: ignore[attr-defined]
+        over.set()
+
+    with told("call_ended", ended):
+        result = define("Over", lambda x: x)(nd.ones((2, 2)))
+        assert over.wait(30)
+        time.sleep(0.05)  # its thread waits for the engine by now
+        profile.start()
+        engine._lock.release()  # type: ignore[attr-defined]
+        result.wait_to_read()
+    nd.waitall()
+    profile.stop()
+    assert rows(profile.session, "Over") == []
