@@ -228,6 +228,46 @@ def test_work_pushed_after_the_engine_has_finished_still_runs(kind: str) -> None
     )
 
 
+#: A thread that always has something pending, as one that fetches ahead.
+FETCHES_AHEAD = """
+nd.use(workers=2)
+def fetch():
+    ahead = []
+    while True:
+        ahead.append(nd.new_var())
+        nd.push_sync(lambda: time.sleep(0.02), (), (ahead[-1],))
+        if len(ahead) > 8:
+            nd.wait_for_var(ahead.pop(0))
+threading.Thread(target=fetch, daemon=True).start()
+time.sleep(0.1)
+"""
+
+
+def test_exit_while_another_thread_goes_on_pushing() -> None:
+    script = """
+    kept = nd.custom(nd.ones(1), op_type="twice")
+    nd.push_sync(lambda: os.write(1, b"done\\n"))
+    """
+    clean(run(FETCHES_AHEAD + textwrap.dedent(script)), ["done"])
+
+
+@needs_fork
+def test_fork_while_another_thread_goes_on_pushing() -> None:
+    script = """
+    a = nd.custom(nd.ones(1), op_type="twice")
+    pid = os.fork()
+    print(a.asscalar() + 1, flush=True)
+    if not pid:
+        print(nd.custom(a, op_type="twice").asscalar(), flush=True)
+        os._exit(0)
+    os.waitpid(pid, 0)
+    os._exit(0)
+    """
+    done = run(FETCHES_AHEAD + textwrap.dedent(script), "-Wignore::DeprecationWarning")
+    assert done.stderr == ""
+    assert sorted(done.stdout.split()) == ["3.0", "3.0", "4.0"]
+
+
 def test_exit_with_arrays_in_cycles_and_a_bulk_scope_open() -> None:
     clean(
         run(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import weakref
 from collections.abc import Callable
 
@@ -15,6 +16,9 @@ from .pool import Worker
 from .scheduler import INLINE, RUNNING, STOPPED, Scheduler
 
 live: weakref.WeakSet[ThreadedEngine] = weakref.WeakSet()
+
+#: How often to wait for work where others may push more, and how often to look meanwhile.
+_ROUNDS, _LOOK_S = 10, 0.001
 
 
 class Pin(Task):
@@ -144,6 +148,8 @@ class ThreadedEngine(Scheduler):
 
     def stop(self) -> None:
         """Blocks until all work has ended and all threads are gone; EngineError from a task."""
+        self._refuse_own()
+        self._await_all(None, None)
         self._retire(STOPPED)
 
     def start(self) -> None:
@@ -154,12 +160,33 @@ class ThreadedEngine(Scheduler):
     def finish(self) -> None:
         """For the interpreter's exit: as `stop`, but later pushes run on the calling thread."""
         if not self._is_own_worker():  # else a child that was forked by a body ends
+            self._refuse_own()
+            self._await_present()
             self._retire(INLINE)
 
-    def _retire(self, state: int) -> None:
+    def _refuse_own(self) -> None:
         if here.call is not None or self._is_own_worker():
             raise EngineError("an engine cannot be stopped by what it runs")
-        self._await_all(None, None)
+
+    def _await_present(self) -> None:
+        """Block until what is pending has ended, and what it pushes meanwhile.
+
+        Other threads may go on pushing for ever: they neither keep a process from ending nor from
+        being forked.
+        """
+        self._before_wait()
+        for _ in range(_ROUNDS):
+            with self._lock:
+                present = {task for task in self._graph.tasks if not isinstance(task, Pin)}
+            while present:
+                time.sleep(_LOOK_S)
+                with self._lock:
+                    present &= self._graph.tasks
+            with self._lock:
+                if all(task.pushed_by is None for task in self._graph.tasks):
+                    return
+
+    def _retire(self, state: int) -> None:
         with self._lock:
             self._state = state
             leaving = self._ops.close() + self._bodies.close()
@@ -173,9 +200,10 @@ class ThreadedEngine(Scheduler):
     def before_fork(self) -> None:
         """Take the lock; finish all work and let the threads go first, unless one of them asks."""
         if not self._is_own_worker() and here.call is None:
-            for _ in range(100):  # other threads may go on pushing
-                state = self._state
-                self._retire(state)
+            for _ in range(_ROUNDS):  # other threads may go on pushing
+                self._await_present()
+                if not self._outstanding:
+                    self._retire(self._state)
                 self._lock.acquire()
                 if not self._outstanding and not self._ops.members and not self._bodies.members:
                     return
