@@ -83,8 +83,11 @@ class profile:
     # --- recording --------------------------------------------------------------------------------
 
     def start(self) -> profile:
-        """Begin to record. Raises UsageError when a recording runs already, or the file exists or
-        cannot be written, and HostError for a host that is unknown or cannot be attached."""
+        """Begin to record, until `stop` or the interpreter's end.
+
+        Raises UsageError when a recording runs already, or the file exists or cannot be written,
+        and HostError for a host that is unknown or cannot be attached.
+        """
         global _running
         if _set("OPSCOPE_DISABLE"):
             self._session = Session()
@@ -324,8 +327,15 @@ def record_process() -> None:
         whole.start()
     except OpscopeError as error:
         print(f"opscope: this process is not recorded: {error}", file=sys.stderr)
-    else:
-        atexit.register(whole.stop)
+
+
+def _at_exit() -> None:
+    """End the recording that nobody stopped. What was registered after us is still in it."""
+    if (running := _running) is not None:
+        try:
+            running.stop()
+        except Exception as error:
+            print(f"opscope: the recording could not be finished: {error}", file=sys.stderr)
 
 
 def _set(variable: str) -> bool:
@@ -351,3 +361,4 @@ def _in_forked_child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_in_forked_child)
+atexit.register(_at_exit)

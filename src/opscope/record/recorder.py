@@ -141,8 +141,10 @@ class Recorder:
 
     def lane_of(self, ident: int) -> int:
         """The lane of another live thread."""
+        main = threading.main_thread()  # which is not "alive" while the interpreter ends
         for buffer in list(self.buffers):
-            if buffer.ident == ident and (thread := buffer.thread()) and thread.is_alive():
+            thread = buffer.thread() if buffer.ident == ident else None
+            if thread is not None and (thread is main or thread.is_alive()):
                 return buffer.lane
         threads = {thread.ident: thread for thread in threading.enumerate()}
         found = threads.get(ident)
