@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.attribution.scripted import Act, Run, scripts
@@ -110,13 +111,34 @@ def test_a_guessed_child_makes_the_split_an_estimate() -> None:
     assert attribute(session(guessed, sight=[])).flags[0] & Flag.ESTIMATED
 
 
-def test_what_a_worker_runs_after_the_call_does_not_touch_the_split() -> None:
+@pytest.mark.parametrize("start", [100, 150])
+def test_what_a_worker_runs_after_the_call_does_not_touch_the_split(start: int) -> None:
     spans = [
         span(1, "A", Kind.CALL, 0, 100, cpu_ns=100),
-        span(2, "o", Kind.OP, 150, 240, owner=1),
+        span(2, "o", Kind.OP, start, 240, owner=1),
     ]
     found = attribute(session(spans, sight=[]))
     assert parts_of(found, 1)["python"] == 100
     assert not found.flags[0] & Flag.ESTIMATED
     assert found.flags[0] & Flag.OUTLIVED
-    assert (found.beside.elsewhere[0], found.beside.span[0]) == (90, 240)
+    assert (found.beside.elsewhere[0], found.beside.span[0]) == (240 - start, 240)
+
+
+def test_each_instant_counts_for_the_first_that_covers_it() -> None:
+    """Sub-operators, suspension, chores, the wrapper, known waits; what the consumer of a generator
+    has collected meanwhile is not the generator's."""
+    spans = [
+        span(1, "A", Kind.CALL, 0, 100, cpu_ns=15),
+        span(2, "o", Kind.OP, 0, 20, owner=1, cpu_ns=0),
+        span(3, "suspended", Kind.WAIT, 10, 40, owner=1, flags=Flag.SUSPENDED),
+        span(4, "gc", Kind.RUNTIME, 30, 35),
+        span(5, "dispatch", Kind.DISPATCH, 50, 70, owner=1, cpu_ns=0),
+        span(6, "gc", Kind.RUNTIME, 60, 64),
+        span(7, "sleep", Kind.WAIT, 65, 90, owner=1),
+        span(8, "gc", Kind.RUNTIME, 80, 85),
+    ]
+    parts = parts_of(attribute(session(spans, sight=[])), 1)
+    assert {part: ns for part, ns in parts.items() if ns > 0} == {
+        "wall": 100, "sub": 20, "wait": 20 + 15 + 10, "runtime": 4 + 5, "dispatch": 16,
+        "python": 10,
+    }  # fmt: skip

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from opscope.attribution.columns import Table
 from opscope.attribution.nesting import Nesting
 from opscope.attribution.owners import ancestors
-from opscope.model import Kind
+from opscope.model import Flag, Kind
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -47,6 +47,7 @@ class Belonging:
         self.rows: Ints = np.flatnonzero(among(spans, (Kind.CALL, Kind.TASK))).astype(np.int64)
         self.group: Ints = np.full(len(spans), -1, np.int64)
         self.group[self.rows] = np.arange(len(self.rows))
+        self._parent = nesting.parent
         self.around = looking_through(nesting.parent, among(spans, CLEAR_KINDS))
         self.below, self.above = ancestors(up, np.flatnonzero(among(spans, SUB_KINDS)))
 
@@ -55,15 +56,22 @@ class Belonging:
         """The group each span directly belongs to on that group's own lane, -1 for none.
 
         The task around it where there is one; else the owning call, when on the same lane; chores,
-        which nobody owns, belong to whatever is around them.
+        which nobody owns, belong to whatever is around them, also inside its wrapper or a wait.
         """
         kind, lane = self.spans["kind"], self.spans["lane"]
+        chore = kind == int(Kind.RUNTIME)
         owner, inner = self.up, self.around
+        if chore.any():
+            # They come before the wrapper and known waits. Of a call that is suspended they are
+            # none: what runs on its lane meanwhile is its consumer's.
+            clear = among(self.spans, (*CLEAR_KINDS, Kind.DISPATCH, Kind.WAIT))
+            clear &= (self.spans["flags"] & int(Flag.SUSPENDED)) == 0
+            inner = np.where(chore, looking_through(self._parent, clear), inner)
         # Row -1 stands for none here: what it reads is the last row, and is not used.
         home = np.where((owner >= 0) & (lane[owner] == lane), self.group[owner], -1)
         box = self.group[inner]
         by_time = (inner >= 0) & (box >= 0)
-        by_time &= (kind == int(Kind.RUNTIME)) | (kind[inner] == int(Kind.TASK))
+        by_time &= chore | (kind[inner] == int(Kind.TASK))
         answer: Ints = np.where(by_time, box, home)
         return answer
 
