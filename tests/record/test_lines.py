@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from opscope import custom_op
+from opscope import engine as nd
 from opscope.model import Op, Phase
 from opscope.profiler import profile
 from opscope.record import Recorder, Writer, scope, watch
@@ -294,6 +295,28 @@ def test_the_stack_ends_where_opscope_called_the_operator() -> None:
         called()
     (stack,) = found
     assert [place.function.rpartition(".")[2] for place in stack] == ["deep", "called"]
+
+
+def test_it_ends_there_too_where_no_host_stands_between() -> None:
+    """The engine runs the body itself, here on the thread that pushed it."""
+    found: list[tuple[Place, ...]] = []
+
+    class Deep(nd.CustomOp):
+        def forward(self, is_train: bool, req: list[str], ins: Any, outs: Any, aux: Any) -> None:
+            found.append(stack_of(sys._getframe()))
+
+    @nd.register("stack's end")
+    class DeepProp(nd.CustomOpProp):
+        def create_operator(self, *_: Any) -> nd.CustomOp:
+            return Deep()
+
+    nd.use("naive")
+    try:
+        nd.custom(nd.ones(1), op_type="stack's end")
+    finally:
+        nd.use()
+    (stack,) = found
+    assert [place.function.rpartition(".")[2] for place in stack] == ["forward"]
 
 
 def test_in_opscope_itself_it_is_nobody_s_line() -> None:

@@ -64,8 +64,6 @@ class Carried:
             return result
         finally:
             scope.push(before)
-            if scope.adopted:
-                scope.release(frame)
             _end(frame, failed)
 
     def _begin(self, recorder: Recorder) -> tuple[Frame, Frame | None] | None:

@@ -59,8 +59,14 @@ def test_all_of_them_while_it_runs(profiled: Profiled) -> None:
         ("e", "task", "mine"),
         ("i", "marker", "mine,instant_marker"),
     ]
-    names = {e["args"]["name"] for e in events if e["name"] == "process_name"}
-    assert names >= {"event", "mine", "mine,frame", "mine,instant_marker"}
+    named = [e for e in events if e["name"] == "process_name"]
+    assert {e["args"]["name"] for e in named} >= {
+        "event",
+        "mine",
+        "mine,frame",
+        "mine,instant_marker",
+    }
+    assert sorted(e["pid"] for e in named) == list(range(1, len(named) + 1))
     assert all(e["ts"] >= 0 for e in events if "ts" in e)
 
 

@@ -199,3 +199,23 @@ def test_a_block_left_on_another_thread(scene: Scene) -> None:
     assert scene.call("consumer").parent is None
     assert scene.call("moved").untracked_ns == 2  # its CPU time cannot be told
     assert not blocks._entered
+
+
+def test_a_call_found_running_gives_back_a_block_that_stood_still_before_it(scene: Scene) -> None:
+    def items() -> Iterator[None]:
+        with custom_op("crossed block"):
+            yield
+            with custom_op("inner"):
+                scene.tick(2)
+
+    @custom_op("found")
+    def found() -> None:
+        scene.profile.resume()
+
+    with scene:
+        it = items()
+        next(it)
+        scene.profile.pause()
+        found()
+        assert list(it) == []
+    assert scene.call("inner").path == ("crossed block", "inner")
