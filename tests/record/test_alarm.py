@@ -104,6 +104,14 @@ def test_a_program_that_wants_alarms_gets_them(on_main: bool) -> None:
     assert end in notes(run)
 
 
+def test_other_signals_and_timers_of_the_program_s_do_not_end_it() -> None:
+    with profile(host="python", lines=True) as run:
+        for handler in (signal.SIG_IGN, signal.SIG_DFL):
+            signal.signal(signal.SIGUSR1, handler)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    assert not any("end where" in note for note in notes(run))
+
+
 def test_recording_from_another_thread_cannot_sample() -> None:
     runs: list[profile] = []
 
