@@ -94,10 +94,11 @@ def test_calls_that_overlap_a_loss_are_lossy_and_the_others_are_not() -> None:
     spans = [
         span(1, "A", Kind.CALL, 0, 100, cpu_ns=100),
         span(2, "A", Kind.CALL, 200, 300, cpu_ns=100),
+        span(3, "A", Kind.CALL, 400, 500, cpu_ns=100),
     ]
-    found = attribute(session(spans, drops=[(0, 50, 60, 7)], sight=[]))
-    assert [bool(flags & Flag.LOSSY) for flags in found.flags] == [True, False]
-    assert parts_of(found, 1)["untracked"] == 100
+    found = attribute(session(spans, drops=[(0, 50, 60, 7), (0, 450, 460, 1)], sight=[]))
+    assert [bool(flags & Flag.LOSSY) for flags in found.flags] == [True, False, True]
+    assert parts_of(found, 1)["untracked"] == parts_of(found, 3)["untracked"] == 100
     assert parts_of(found, 2)["python"] == 100
 
 

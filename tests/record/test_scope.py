@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from tests.hosts.checks import in_thread
 
-from opscope.model import Flag, Phase
+from opscope.model import Flag, LinkKind, Phase
 from opscope.record import Recorder, recorder_class, scope
 from opscope.record.scope import Frame
 from opscope.store import MemorySink
@@ -303,3 +303,10 @@ def test_finalizers_that_enter_calls_wherever_garbage_is_collected(recorder: Rec
     gc.collect()
     assert len(rows(recorder)) == 6000
     assert gc.isenabled()
+
+
+def test_what_was_not_recorded_is_not_linked(recorder: Recorder) -> None:
+    """A span that began once recording had ended has the id 0."""
+    for source, target in ((0, 1), (2, 0), (2, 1)):
+        recorder.link(LinkKind.BACKWARD, source, target)
+    assert list(recorder.links) == [(LinkKind.BACKWARD, 2, 1)]
