@@ -226,7 +226,9 @@ def test_bulk_really_gathers() -> None:
             engine.push_sync(lambda: ran.append(1), (), (var,))
         assert not engine._graph.tasks
         assert engine._outstanding == 0
-        engine.push_sync(lambda: ran.append(1), (), (var,))
+        full = threading.Event()
+        engine.push_sync(lambda: (ran.append(1), full.set()), (), (var,))
+        assert full.wait(30)  # so handed over, although nobody waits for it
         with engine.bulk(2):
             engine.push_sync(lambda: ran.append(1), (), (var,))
         engine.push_async(lambda done: (ran.append(1), done()), (), (var,))

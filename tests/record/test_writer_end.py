@@ -150,3 +150,20 @@ def test_one_fact_that_cannot_be_written_costs_no_other(
         " a span does not fit the file and is left out",
         " part of the recording was lost",
     ]
+
+
+def test_a_file_that_cannot_be_closed_is_told_and_nothing_raises(
+    made: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    _, recorder, writer, sink = made
+
+    def close() -> None:
+        raise OSError("the server is gone")
+
+    monkeypatch.setattr(sink, "close", close)
+    recorder.end(call(recorder))
+    writer.finish()
+    assert str(writer.error) == "the server is gone"
+    assert len(spans(sink)) == 1
+    (record,) = caplog.records
+    assert record.getMessage().endswith("the server is gone")
