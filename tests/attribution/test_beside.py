@@ -37,6 +37,17 @@ def test_the_whole_subtree_counts_but_each_call_counts_its_own_subs() -> None:
     assert beside.sub_wait.tolist() == [10, 0]
 
 
+def test_what_a_sub_call_waited_after_the_call_is_not_in_it() -> None:
+    """A generator, say, that the call began and somebody else ended."""
+    spans = [
+        span(1, "A", Kind.CALL, 0, 100, cpu_ns=50),
+        span(2, "B", Kind.CALL, 50, 200, owner=1, cpu_ns=0),
+    ]
+    found = attribute(session(spans))
+    assert found.parts.wait.tolist() == [0, 150]
+    assert found.beside.sub_wait.tolist() == [50, 0]
+
+
 def test_devices_are_not_measured_unless_somebody_could_see_them() -> None:
     spans = [span(1, "A", Kind.CALL, 0, 100)]
     blind = attribute(session(spans, sight=[Sight("python")])).beside

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,13 @@ from tests.hosts.checks import Scene, parts
 
 from opscope import custom_op
 from opscope.model import Kind
+
+
+def test_what_cannot_be_called_fails_where_it_does_without_us(scene: Scene) -> None:
+    with scene, ThreadPoolExecutor(1) as pool:
+        future = pool.submit(contextvars.copy_context().run)
+        with pytest.raises(TypeError):
+            future.result()
 
 
 def test_a_pool_made_before_the_recording(scene: Scene, work: Callable[[int], int]) -> None:
