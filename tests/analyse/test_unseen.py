@@ -73,3 +73,12 @@ def test_the_rest_still_adds_up() -> None:
     for word in ("sub-operators", "dispatch", "tasks"):
         for row in (*calls(made := seen_by(missing(word, "torch"), "torch")), *summary(made)):
             assert sum(getattr(row, key) or 0 for key in PART_KEYS[1:]) == row.wall_ns
+
+
+def test_of_several_hosts_only_the_blind_one_did_not_see_it() -> None:
+    lines = [
+        span(number, OPERATORS[host], Kind.CALL, 100 * number, 100 * number + 50, cpu_ns=50)
+        for number, host in enumerate(("torch", "python"), 1)
+    ]
+    rows = calls(session(lines, sight=[missing("sub-operators", "torch"), Sight("python")]))
+    assert [(row.op, row.sub_ns, row.subs) for row in rows] == [("A", None, None), ("A", 0, 0)]

@@ -58,6 +58,16 @@ def test_spans_and_the_own_time_between_them() -> None:
     assert (categories["plain"], categories["gc"]) == ("operator", "runtime")
 
 
+def test_own_time_that_is_all_of_a_call_lies_inside_it_however_deep_that_lies() -> None:
+    names = "ABCD"
+    lines = [
+        span(number, name, Kind.CALL, 10 * number, 100 - 10 * number, owner=number - 1)
+        for number, name in enumerate(names, 1)
+    ]
+    found = [name for name, *_ in shown(check(session(lines))) if name.startswith("A::B::C::D")]
+    assert found == ["A::B::C::D", "A::B::C::D::pure_python"]
+
+
 def test_arguments() -> None:
     lines = [
         span(7, "A", Kind.CALL, 0, 100, phase=Phase.FORWARD, flags=Flag.FAILED),

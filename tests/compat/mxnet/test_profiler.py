@@ -246,7 +246,7 @@ def test_operators_are_left_out_where_asked(profiled: Profiled) -> None:
     assert list(profiled.time()) == ["mine"]
     profiler.dump()
     assert not [e for e in profiled.events() if e["ph"] == "X"]
-    profiler.set_config(profile_all=True)
+    profiler.set_config(profile_all=True, profile_imperative=False)
     profiled.run()
     work(1)
     profiled.stop()

@@ -10,6 +10,8 @@ import pytest
 from tests.hosts.checks import Scene, parts
 
 from opscope import UsageError, custom_op
+from opscope.hosts.python.operators import Marked
+from opscope.testing import assert_restored
 
 
 @custom_op
@@ -107,3 +109,17 @@ def test_what_cannot_be_marked(thing: object) -> None:
         custom_op(thing)  # type: ignore[call-overload]
     with pytest.raises(UsageError):
         custom_op("name")(thing)  # type: ignore[type-var]
+
+
+def test_a_call_that_cannot_be_begun_just_runs(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: object, recorder: object) -> int:
+        raise KeyError("no room")
+
+    with assert_restored(), scene.profile as run:
+        with monkeypatch.context() as patch:
+            patch.setattr(Marked, "name_in", refuse)
+            assert custom_op(lambda: 5)() == 5
+    assert len(run.session.spans) == 0
+    assert run.session.processes[0].broken == ("python: KeyError: 'no room'",)
