@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 from typing import Any
 
 import pytest
@@ -167,3 +168,19 @@ def test_a_file_that_cannot_be_closed_is_told_and_nothing_raises(
     assert len(spans(sink)) == 1
     (record,) = caplog.records
     assert record.getMessage().endswith("the server is gone")
+
+
+def test_it_writes_by_itself_and_tells_so() -> None:
+    recorder = Recorder(MemorySink(), ManualClock())
+    told, written = threading.Event(), threading.Event()
+    recorder.taps.append(lambda rows: written.set())
+    recorder.listeners.append(lambda moment: told.set() if moment == "tick" else None)
+    writer = Writer(recorder, flush_s=0.001)
+    writer.start()
+    try:
+        recorder.end(call(recorder))
+        assert written.wait(30)
+        told.clear()
+        assert told.wait(30)
+    finally:
+        writer.finish()

@@ -117,9 +117,8 @@ def test_a_call_that_cannot_be_begun_just_runs(
     def refuse(self: object, recorder: object) -> int:
         raise KeyError("no room")
 
-    with assert_restored(), scene.profile as run:
-        with monkeypatch.context() as patch:
-            patch.setattr(Marked, "name_in", refuse)
-            assert custom_op(lambda: 5)() == 5
+    with assert_restored(), scene.profile as run, monkeypatch.context() as patch:
+        patch.setattr(Marked, "name_in", refuse)
+        assert custom_op(lambda: 5)() == 5
     assert len(run.session.spans) == 0
     assert run.session.processes[0].broken == ("python: KeyError: 'no room'",)
