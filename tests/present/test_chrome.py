@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.builders import Line, op, session, span
@@ -88,11 +89,13 @@ def test_arguments() -> None:
     ]
 
 
-def test_waiting_of_which_only_the_amount_is_known() -> None:
-    found = check(session([span(1, "A", Kind.CALL, 0, 100, cpu_ns=70)]))
+@pytest.mark.parametrize("cpu", [70, 0])
+def test_waiting_of_which_only_the_amount_is_known(cpu: int) -> None:
+    found = check(session([span(1, "A", Kind.CALL, 0, 100, cpu_ns=cpu)]))
     own = slices(found)[1]
     assert own["name"] == "A::own"
-    assert (own["args"]["call"], own["args"]["python_ns"], own["args"]["wait_ns"]) == (1, 70, 30)
+    args = own["args"]
+    assert (args["call"], args["python_ns"], args["wait_ns"]) == (1, cpu, 100 - cpu)
 
 
 def test_recorded_waits_leave_pure_python() -> None:

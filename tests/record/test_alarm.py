@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import pytest
 
 from opscope import custom_op, profile
+from opscope.record.alarm import Alarm
 from opscope.testing import assert_restored
 
 pytestmark = pytest.mark.skipif(
@@ -110,6 +111,30 @@ def test_other_signals_and_timers_of_the_program_s_do_not_end_it() -> None:
             signal.signal(signal.SIGUSR1, handler)
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     assert not any("end where" in note for note in notes(run))
+
+
+def test_only_an_alarm_that_is_long_overdue_is_set_again() -> None:
+    """An exception may have cut its handler short."""
+    far_ns = 10**13
+    rung: list[object] = []
+
+    def ring(frame: object) -> int:
+        rung.append(frame)
+        return far_ns
+
+    alarm = Alarm(ring, lambda name: None)
+    assert alarm.start(far_ns) == ""
+    try:
+        alarm.revive()
+        assert signal.getitimer(signal.ITIMER_REAL)[0] > 1000
+        assert not rung
+        alarm._due_ns -= 2 * far_ns
+        alarm.revive()
+        end = time.monotonic() + 30
+        while not rung:
+            assert time.monotonic() < end
+    finally:
+        alarm.stop()
 
 
 def test_recording_from_another_thread_cannot_sample() -> None:

@@ -189,6 +189,7 @@ def test_even_a_circle_ends(recorder: Recorder, monkeypatch: pytest.MonkeyPatch)
     one, two = (scope.enter(other, 0) for _ in range(2))
     one.outer = two
     assert scope.current(recorder) is None
+    assert None in (one.outer, two.outer)  # cut, so it is walked once
     assert not scope.within(two, Frame(other, None, 0, Phase.NONE))
     scope.push(None)
 

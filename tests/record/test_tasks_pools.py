@@ -22,6 +22,16 @@ def test_what_cannot_be_called_fails_where_it_does_without_us(scene: Scene) -> N
             future.result()
 
 
+def test_in_a_pause_pools_work_as_ever(scene: Scene) -> None:
+    with scene, ThreadPoolExecutor(1) as executor, ThreadPool(1) as pool:
+        scene.profile.pause()
+        assert executor.submit(abs, -1).result() == 1
+        assert pool.apply_async(abs, (-2,)).get() == 2
+        assert pool.map(abs, [-3]) == [3]
+        scene.profile.resume()
+    assert len(scene.session.spans) == 0
+
+
 def test_a_pool_made_before_the_recording(scene: Scene, work: Callable[[int], int]) -> None:
     with ThreadPoolExecutor(1) as pool:
         pool.submit(work, 1).result()

@@ -12,6 +12,8 @@ from tests.hosts.checks import Scene, Turns
 
 from opscope import custom_op
 from opscope.model import Kind
+from opscope.record import scope
+from opscope.testing import assert_restored
 
 
 def test_outside_calls_nothing_is_recorded(scene: Scene) -> None:
@@ -104,3 +106,38 @@ def test_the_originals_are_what_they_were() -> None:
         assert time.sleep is not before
         assert (time.sleep.__name__, time.sleep.__doc__) == (before.__name__, before.__doc__)
     assert time.sleep is before
+
+
+def test_a_hook_that_fails_is_told_and_the_program_waits_all_the_same(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> int:
+        raise KeyError("no room")
+
+    slept: list[float] = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    monkeypatch.setattr(scope, "wait_begin", refuse)
+
+    @custom_op("waits")
+    def waits() -> None:
+        time.sleep(7)
+        time.sleep(8)
+
+    with assert_restored(), scene.profile as run:
+        waits()
+    assert slept == [7, 8]
+    assert run.session.processes[0].broken == ("waits: KeyError: 'no room'",)
+
+
+def test_so_is_one_that_fails_at_the_end(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise KeyError("no room")
+
+    slept: list[float] = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    monkeypatch.setattr(scope, "wait_end", refuse)
+    with scene.profile as run:
+        custom_op("waits")(time.sleep)(7)
+    scope._waiting.clear()
+    assert slept == [7]
+    assert run.session.processes[0].broken == ("waits: KeyError: 'no room'",)
