@@ -3,6 +3,7 @@ framework, and a check that nothing stays hooked."""
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
@@ -148,12 +149,13 @@ class FakeHost:
 @contextmanager
 def assert_restored() -> Iterator[None]:
     """Fails (AssertionError) when the block leaves anything hooked, patched or current."""
-    before, held = _surroundings(), scope.held()
+    before, held, collecting = _surroundings(), scope.held(), gc.isenabled()
     yield
     after = _surroundings()
     changed = [place for place in before if before[place] is not after[place]]
     assert not changed, f"still patched: {', '.join(changed)}"
     assert not standing, f"still patched: {standing}"
+    assert gc.isenabled() is collecting, "garbage collection was switched on or off"
     assert watch.recorder is None, "somebody is still recording"
     assert scope.held() is held, "a call is still current"
     assert not scope.adopted, "a call is still taken to run on a thread"

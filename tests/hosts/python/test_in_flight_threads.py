@@ -155,6 +155,29 @@ def test_a_known_generator_stepped_by_a_call_that_was_found(scene: Scene, sub: S
     ]
 
 
+def test_recording_ends_in_a_pause_while_another_thread_is_inside(scene: Scene) -> None:
+    """How much of the CPU time until then is of the pause cannot be told."""
+    turn = Turns()
+
+    @custom_op("it")
+    def it() -> None:
+        with turn(0):
+            scene.tick(5)
+        with turn(2):
+            pass
+
+    thread = threading.Thread(target=it)
+    with assert_restored():
+        scene.profile.start()
+        thread.start()
+        with turn(1):
+            scene.profile.pause()
+            scene.tick(100)
+            finish(scene)
+        thread.join()
+    assert scene.parts("it") == {"wall": 5, "untracked": 5}
+
+
 def test_found_when_its_function_has_returned_already(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
