@@ -70,6 +70,19 @@ def test_all_of_them_while_it_runs(profiled: Profiled) -> None:
     assert all(e["ts"] >= 0 for e in events if "ts" in e)
 
 
+def test_stretches_of_one_name_are_added_up(profiled: Profiled) -> None:
+    profiled.run()
+    domain = profiler.Domain("mine")
+    for _ in range(2):
+        task = domain.new_task("x")
+        task.start()
+        task.stop()
+    profiled.stop()
+    row = profiled.time()["mine"]["x"]
+    assert row["Count"] == 2
+    assert row["Total"] == pytest.approx(row["Min"] + row["Max"])
+
+
 def test_before_and_after_they_work_and_are_not_recorded(profiled: Profiled) -> None:
     assert everything(" before") == 10
     profiled.run()
