@@ -230,6 +230,24 @@ def test_open_calls_are_written_and_memory_stays_flat(scripted: Scripted) -> Non
     assert sum(line[4] for line in lines) == 100_000
 
 
+def test_they_are_written_as_the_run_goes_on(scripted: Scripted) -> None:
+    def endless() -> None:
+        frame = begin(scripted, this(endless))
+        for _ in range(40):
+            scripted.clock.tick(1000)
+            scripted.ring()
+            scripted.writer.flush()
+        scripted.sink.flush()
+        written.extend(row["samples"] for row in scripted.sink.session().samples if "op" in row)
+        scope.leave(frame)
+
+    written: list[int] = []
+    endless()
+    assert sum(written) == 40
+    assert len(written) == 7 + 5  # soon at first, then once in a while
+    scripted.lines()
+
+
 def test_files_are_told_apart_by_what_is_in_them(scripted: Scripted) -> None:
     def body() -> None:
         frame = begin(scripted, this(body))

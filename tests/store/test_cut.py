@@ -85,6 +85,8 @@ def test_every_flipped_byte_loses_that_frame_alone(whole: bytes) -> None:
                 assert f"at byte {start} " in session.processes[0].damage
                 lost = min(end for end in ends if end > at) - start
                 assert f"({lost} bytes lost)" in session.processes[0].damage
+                if at >= start + FRAME:  # its length is as it was
+                    assert session.processes[0].damage.startswith("a damaged frame")
                 assert mask != 0xFF or summary(session) is not None
 
 
