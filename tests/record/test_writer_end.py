@@ -7,10 +7,12 @@ import os
 import threading
 from typing import Any
 
+import numpy as np
 import pytest
 
-from opscope.model import Flag, Kind, Op, Sight
+from opscope.model import SPAN, Flag, Kind, Op, Sight, no_rows
 from opscope.record import Recorder, Writer
+from opscope.record.begun import Begun
 from opscope.record.writer import machine
 from opscope.store import MemorySink
 from opscope.testing import ManualClock
@@ -184,3 +186,16 @@ def test_it_writes_by_itself_and_tells_so() -> None:
         assert told.wait(30)
     finally:
         writer.finish()
+
+
+def test_what_has_ended_and_goes_with_the_next_flush_is_not_lost() -> None:
+    """A call may end when the rows of a flush are counted, and before what is open is looked at."""
+    row = [7, 0, 0, int(Kind.CALL), 0, 0, 0, 0, 10, 0, 0, -1]
+    ended = np.array([(*row[:9], 15, *row[10:])], SPAN)
+    begun = Begun()
+    assert begun.news({7: row}, no_rows(SPAN), everything=False) == [row]
+    assert begun.settle({}, b"", ended, 20) == []
+    assert begun.settle({}, ended.tobytes(), no_rows(SPAN), 30) == []
+    assert begun.news({8: [8, *row[1:]]}, no_rows(SPAN), everything=False) != []
+    ((number, *_, end_ns, _, _),) = begun.settle({}, b"", no_rows(SPAN), 40)
+    assert (number, end_ns) == (8, 40)

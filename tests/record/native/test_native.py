@@ -209,6 +209,40 @@ def test_frames_and_recorders_are_collected(recorder_kind: str) -> None:
     assert gone() is None
 
 
+def test_a_recorder_goes_with_a_clock_that_knows_it(recorder_kind: str) -> None:
+    clock = ManualClock()
+    recorder = Recorder(MemorySink(), clock)
+    clock.recorder = recorder  # type: ignore[attr-defined]
+    gone = weakref.ref(recorder)
+    del clock, recorder
+    gc.collect()
+    assert gone() is None
+
+
+@needs_native
+def test_rows_let_go_of_their_class() -> None:
+    before = sys.getrefcount(native.Row)
+    for _ in range(100):
+        native.Row(FIELDS)
+    assert sys.getrefcount(native.Row) < before + 50
+
+
+def test_once_recording_has_ended_a_call_has_no_row(recorder: Recorder) -> None:
+    recorder.closed = True
+    frame = scope.enter(recorder, 0)
+    assert (frame.call, dict(recorder.opened)) == (0, {})
+    scope.leave(frame)
+    assert scope.held() is None
+
+
+def test_a_loss_begins_with_the_earliest_that_is_lost(recorder_kind: str) -> None:
+    recorder = Recorder(MemorySink(), ManualClock(), bound=1)
+    for number, start in enumerate((10, 50, 20, 30), 1):
+        recorder.put((number, 0, 0, 1, 0, 0, 0, 0, start, 60, 0, -1))
+    buffer = recorder.here()
+    assert (buffer.drop_from, buffer.drop_to, buffer.dropped) == (20, 60, 3)
+
+
 def test_a_long_chain_of_frames_can_go(recorder: Recorder) -> None:
     frame: Frame | None = None
     for _ in range(200_000):

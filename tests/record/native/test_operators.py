@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import Any
 
@@ -117,6 +118,24 @@ def test_a_fault_switches_the_hook_off_and_the_program_goes_on(
     assert told == ["work"]
     assert profile.session.processes[0].broken == (f"engine hook '{moment}': OSError: no time",)
     assert not nd.hooks
+
+
+def test_the_hooks_hold_no_row(recorder_kind: str) -> None:
+    recorder = Recorder(MemorySink(), ManualClock())
+    hooks = operators_in_c(recorder, Task, CHORE, HIDDEN, lambda *_: None)
+    if hooks is None:
+        pytest.skip("not in C")
+    watch.recorder = recorder
+    try:
+        task = Task(None, "t")
+        hooks.pushed(task)
+        before = sys.getrefcount(task.note)
+        hooks.started(task)
+        hooks.finished(task)
+        after = sys.getrefcount(task.note)  # an assert would hold one itself
+        assert after == before
+    finally:
+        watch.recorder = None
 
 
 def test_what_is_no_task_is_a_fault_and_no_crash() -> None:
