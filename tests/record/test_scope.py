@@ -56,6 +56,27 @@ def test_left_out_of_order(recorder: Recorder) -> None:
     assert not any(scope.claim(frame) for frame in frames)
 
 
+def test_its_end_has_begun_whoever_ended_it(recorder: Recorder) -> None:
+    for ended_before in (False, True):
+        frame = scope.enter(recorder, 0)
+        assert not frame.left
+        if ended_before:
+            scope.claim(frame)
+        scope.leave(frame)
+        assert frame.left
+
+
+def test_garbage_is_collected_by_one_thread_at_a_time() -> None:
+    scope.collecting(True)
+    try:
+        for begins in (True, False):
+            in_thread(scope.collecting, begins)
+            assert scope.keeps_beside()
+    finally:
+        scope.collecting(False)
+    assert not scope.keeps_beside()
+
+
 def test_somebody_else_has_ended_it(recorder: Recorder) -> None:
     frame = scope.enter(recorder, 0)
     assert scope.claim(frame)
