@@ -230,9 +230,16 @@ def test_rows_let_go_of_their_class() -> None:
 def test_once_recording_has_ended_a_call_has_no_row(recorder: Recorder) -> None:
     recorder.closed = True
     frame = scope.enter(recorder, 0)
+    assert recorder.begin(Kind.CALL, 0, owner=0) == 0
     assert (frame.call, dict(recorder.opened)) == (0, {})
     scope.leave(frame)
     assert scope.held() is None
+
+
+def test_no_row_ends_before_it_begins(recorder: Recorder) -> None:
+    recorder.end(recorder.begin(Kind.CALL, 0, owner=0, start_ns=50), end_ns=20)
+    (row,) = recorder.here().rows
+    assert (row[8], row[9]) == (50, 50)
 
 
 def test_a_loss_begins_with_the_earliest_that_is_lost(recorder_kind: str) -> None:

@@ -129,6 +129,8 @@ def test_the_hooks_hold_no_row(recorder_kind: str) -> None:
     try:
         task = Task(None, "t")
         hooks.pushed(task)
+        hooks.finished(task)  # it never began
+        assert list(recorder.here().rows) == []
         before = sys.getrefcount(task.note)
         hooks.started(task)
         hooks.finished(task)
