@@ -3,12 +3,14 @@ belongs into fuzz/ and `--hypothesis-profile random`: a suite must say the same 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import nullcontext
 
 import pytest
 from hypothesis import settings
 
 from opscope import profiler
+from opscope.engine.custom import _registered
 
 settings.register_profile("same", derandomize=True)
 settings.register_profile("random", derandomize=False)
@@ -22,3 +24,12 @@ def _collections_are_not_recorded(
     """Unless the module of the test says `COLLECTIONS = True`."""
     if not getattr(request.module, "COLLECTIONS", False):
         monkeypatch.setattr(profiler, "collections_seen", lambda recorder: nullcontext())
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _operators_of_a_module_are_its_own() -> Iterator[None]:
+    """Two modules may register the same name, in whatever order they run."""
+    before = dict(_registered)
+    yield
+    _registered.clear()
+    _registered.update(before)
