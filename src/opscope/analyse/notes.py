@@ -87,7 +87,7 @@ def _about_processes(session: Session) -> Iterator[Note]:
         if process.damage:
             yield Note("damaged", f"{name}: {process.damage}")
         elif not process.complete and _recorded(process):
-            yield Note("cut short", f"{name}: the recording was not ended in order")
+            yield Note("cut short", f"{name}: the recording was not ended in order, or goes on")
         for finding in process.findings:
             first = f" (first at {_short(finding.places[0])})" if finding.places else ""
             yield Note("quality", f"{finding.count:,} {finding.what}{first}")
