@@ -8,9 +8,11 @@ from contextlib import AbstractContextManager, contextmanager
 from .array import Array, apply, zeros
 from .backwards import behind, ordered, walk
 from .errors import EngineError, ShapeError
+from .function import Function
 from .tape import Node, edge, state
 
 __all__ = [
+    "Function",
     "backward",
     "grad",
     "is_recording",

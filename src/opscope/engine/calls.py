@@ -16,17 +16,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CustomOpInfo:
-    """A registered custom operator: the `registration`-th of its name in this process."""
+    """A custom operator: the `registration`-th of its qualified name in this process.
+
+    `prop` is what the class it was made from derives from, or that class.
+    """
 
     name: str
     registration: int
     prop: type
     file: str
     line: int
+    kind: str = "CustomOp"
+    qualified: str = ""  # empty: the name
 
 
 class Call:
-    """One forward or backward of one custom operator.
+    """One forward or backward of one custom operator. Without a `task` it runs where it was called.
 
     `forward` is the forward call a backward one belongs to, `outer` the call whose body pushed it,
     `error` what its body raised, `thread` the ident while it runs, `draws` its random numbers.
@@ -75,9 +80,15 @@ class Call:
 
 
 class Here(threading.local):
-    """What this thread is doing: the call whose body it runs, and its open bulk segment."""
+    """What this thread is doing.
+
+    `call` is the call whose body it runs for the engine, `innermost` that or one inside it that
+    runs where it was called: to the engine, whose body waits for itself alone, that one is part of
+    what is around it. `segment` is its open bulk segment.
+    """
 
     call: Call | None = None
+    innermost: Call | None = None
     segment: Segment | None = None
 
 

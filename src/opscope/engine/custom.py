@@ -115,6 +115,8 @@ class CustomOpProp:
 Prop = TypeVar("Prop", bound=type[CustomOpProp])
 
 _registered: dict[str, CustomOpInfo] = {}
+_defined: dict[tuple[str, str, str, str, int], CustomOpInfo] = {}
+_numbers: dict[str, int] = {}
 _lock = threading.Lock()
 
 
@@ -134,14 +136,35 @@ def register(name: str) -> Callable[[Prop], Prop]:
             raise RegistrationError(f"{prop!r} does not derive from CustomOpProp")
         caller = sys._getframe(1)
         with _lock:
-            before = _registered.get(name)
-            number = 1 if before is None else before.registration + 1
             _registered[name] = CustomOpInfo(
-                name, number, prop, caller.f_code.co_filename, caller.f_lineno
+                name, _number(name), prop, caller.f_code.co_filename, caller.f_lineno
             )
         return prop
 
     return decorate
+
+
+def defined(name: str, qualified: str, kind: str, base: type, file: str, line: int) -> CustomOpInfo:
+    """The operator that a class is which needs no registration. Any thread.
+
+    Classes that one place makes again and again under one name are one operator.
+    """
+    key = (name, qualified, kind, file, line)
+    found = _defined.get(key)
+    if found is None:
+        with _lock:
+            found = _defined.get(key)
+            if found is None:
+                number = _number(qualified)
+                found = CustomOpInfo(name, number, base, file, line, kind, qualified)
+                _defined[key] = found
+    return found
+
+
+def _number(qualified: str) -> int:
+    """The next of that qualified name, whatever its kind; with the lock held."""
+    number = _numbers[qualified] = _numbers.get(qualified, 0) + 1
+    return number
 
 
 def find(name: str) -> CustomOpInfo:

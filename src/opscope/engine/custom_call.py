@@ -138,7 +138,7 @@ class Invocation:
         self.outputs = outputs
         self.req = req
         self.state = Var()  # of the operator object: its calls never run at the same time
-        self.call = Call(info, "forward", None, here.call)
+        self.call = Call(info, "forward", None, here.innermost)
         self.needed: set[int] = set()
         self.flows: list[bool] = []  # which inputs want a gradient
 
@@ -196,7 +196,7 @@ class Invocation:
             operator.backward(req, *groups)
 
         groups = [out_grads, self.data, self.outputs, in_grads, self.aux]
-        call = Call(self.info, "backward", self.call, here.call)
+        call = Call(self.info, "backward", self.call, here.innermost)
         push_call(get(), call, body, groups, reads, [*in_grads, *self.aux], self.state)
         return [g if how == "write" else None for g, how in zip(in_grads, req, strict=True)]
 

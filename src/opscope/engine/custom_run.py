@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from . import tape
 from .array import Array
@@ -60,6 +61,35 @@ def _run(
     engine.conclude(task, tuple(array.storage.var for array in inner.values()))
 
 
+def call_here(call: Call, body: Callable[[], Any]) -> Any:
+    """Run the body at once on this thread, and tell of it; returns and raises what it does."""
+    enter(call)
+    outer = here.innermost
+    try:
+        told = hooks.call_began
+        if told is not None:
+            told(call)
+        here.innermost = call
+        try:
+            told = hooks.body_began
+            if told is not None:
+                told(call)
+            return body()
+        finally:
+            told = hooks.body_ended
+            if told is not None:
+                told(call)
+            here.innermost = outer
+    except BaseException as error:
+        call.error = error
+        raise
+    finally:
+        told = hooks.call_ended
+        if told is not None:
+            told(call)
+        leave(call)
+
+
 def _inner(groups: Groups, made: dict[Var, Array]) -> Groups:
     """The same elements under new variables, which the task does not hold: one per variable."""
     parts: dict[Storage, Array] = {}  # arrays that share a variable do so inside as well
@@ -77,9 +107,9 @@ def _inner(groups: Groups, made: dict[Var, Array]) -> Groups:
 
 
 def _body(call: Call, body: Body, groups: Groups, training: bool) -> None:
-    outer = here.call, here.segment
+    outer = here.call, here.innermost, here.segment
     taped = tape.state.recording, tape.state.training
-    here.call, here.segment = call, None
+    here.call, here.innermost, here.segment = call, call, None
     tape.state.recording, tape.state.training = False, training
     try:
         told = hooks.body_began
@@ -90,5 +120,5 @@ def _body(call: Call, body: Body, groups: Groups, training: bool) -> None:
         told = hooks.body_ended
         if told is not None:
             told(call)
-        here.call, here.segment = outer
+        here.call, here.innermost, here.segment = outer
         tape.state.recording, tape.state.training = taped

@@ -170,7 +170,7 @@ class _Watcher:
         if row is None and watch.recorder is not recorder:
             return
         owner, submitted_ns, submitted_lane = (row[1], row[10], row[7]) if row else (-1, 0, -1)
-        if row is None:
+        if row is None and call.task is not None:
             outer = self._frame(call.outer)
             owner = outer.call if outer is not None else 0
         frame = scope.enter(
@@ -228,8 +228,9 @@ class _Watcher:
 
     def running(self) -> Iterator[InFlight]:
         """Custom calls that are on some thread's stack now."""
-        runner = sys.modules["opscope.engine.custom_run"]._run
-        for thread, depth, frame in on_stacks(frozenset((runner.__code__,))):
+        module = sys.modules["opscope.engine.custom_run"]
+        runners = frozenset((module._run.__code__, module.call_here.__code__))
+        for thread, depth, frame in on_stacks(runners):
             call = frame.f_locals["call"]
             if call.thread is None:
                 continue  # about to begin, or over and only handing on what it held
@@ -257,9 +258,9 @@ class _Watcher:
         if known is None:
             op = Op(
                 "engine",
-                "CustomOp",
+                info.kind,
                 info.name,
-                info.name,
+                info.qualified or info.name,
                 "",
                 info.registration,
                 info.file,

@@ -15,7 +15,7 @@ MISSING = [
     (mx.nd, "sparse", "mx.nd"),
     (mx.nd._internal, "_cvimread", "mx.nd._internal"),
     (mx.profiler, "scope", "mx.profiler"),
-    (mx.autograd, "Function", "mx.autograd"),
+    (mx.autograd, "get_symbol", "mx.autograd"),
     (mx.operator, "NumpyOp", "mx.operator"),
     (mx.random, "gamma", "mx.random"),
     (mx.engine, "sync", "mx.engine"),

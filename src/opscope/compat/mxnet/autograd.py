@@ -8,7 +8,8 @@ from inspect import isfunction
 from typing import Any
 
 from opscope.compat.mxnet.absent import lacks
-from opscope.compat.mxnet.base import refusing
+from opscope.compat.mxnet.base import refusals, refusing
+from opscope.compat.mxnet.engine import body
 from opscope.compat.mxnet.nd.array import adopt
 from opscope.engine import Array, autograd
 
@@ -28,6 +29,21 @@ __all__ = list(autograd.__all__)
 globals().update(
     {name: _ours(found) for name in __all__ if isfunction(found := getattr(autograd, name))}
 )
+
+
+class Function(autograd.Function):
+    """As the engine's; what it is called with and handed are arrays that have MXNet's methods."""
+
+    def __call__(self, *inputs: Any) -> Any:
+        """As the engine's, but an AssertionError for a second call."""
+        assert not self._used, "a Function can be called once: make another one"
+        with refusals():
+            return adopt(super().__call__(*adopt(inputs)))
+
+    def _go_back(self, heads: Any) -> Any:
+        with body():
+            return self.backward(*adopt(heads))
+
 
 _grad = _ours(autograd.grad)
 
