@@ -276,7 +276,7 @@ def test_what_does_not_fit_raises_at_once() -> None:
         lambda: nd.concat(),
         lambda: nd.stack(a, b),
         lambda: nd.batch_dot(a, a),
-        lambda: nd.dot(nd.ones((2, 2, 2)), a, transpose_a=True),
+        lambda: nd.dot(nd.ones((3, 2, 2)), a, transpose_a=True),
         lambda: nd.softmax(a, axis=2),
         lambda: nd.softmax_cross_entropy(a, b),
         lambda: nd.FullyConnected(a, b, num_hidden=4, no_bias=True),

@@ -16,20 +16,20 @@ def _flip(shape: Shape, flip: bool) -> Shape:
 
 
 def _dot_shape(a: Shape, b: Shape, *, transpose_a: bool, transpose_b: bool) -> Shape:
-    if not a or not b or ((transpose_a or transpose_b) and max(len(a), len(b)) > 2):
-        raise ShapeError(f"dot cannot multiply shapes {a} and {b}, or not transposed")
-    left, right = _flip(a, transpose_a), _flip(b, transpose_b)
+    if not a or not b:
+        raise ShapeError(f"dot cannot multiply shapes {a} and {b}")
+    # Of more than two axes the first, or the last, goes to the other end.
+    left = (*a[1:], a[0]) if transpose_a else a
+    right = (b[-1], *b[:-1]) if transpose_b else b
     if left[-1] != right[0]:
         raise ShapeError(f"dot cannot multiply {left} and {right}")
     return (*left[:-1], *right[1:]) or (1,)
 
 
 def _dot(out: Any, a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> Any:
-    left = a.T if transpose_a else a
-    right = b.T if transpose_b else b
     if out is not None and a.ndim == b.ndim == 2:
-        return np.matmul(left, right, out=out)
-    result = np.tensordot(left, right, 1)
+        return np.matmul(a.T if transpose_a else a, b.T if transpose_b else b, out=out)
+    result = np.tensordot(a, b, (0 if transpose_a else -1, -1 if transpose_b else 0))
     return result if a.ndim + b.ndim > 2 else np.reshape(result, (1,))
 
 
@@ -38,13 +38,24 @@ def _dot_grad(
 ) -> tuple[Array, Array]:
     a, b = ins
     if max(a.ndim, b.ndim) > 2:
-        width = b.shape[0]
-        flat_a, flat_b = a.reshape(a.size // width, width), b.reshape(width, b.size // width)
-        g = g.reshape(flat_a.shape[0], flat_b.shape[1])
-        return (
-            dot(g, flat_b, transpose_b=True).reshape(a.shape),
-            dot(flat_a, g, transpose_a=True).reshape(b.shape),
+        width = b.shape[-1 if transpose_b else 0]
+        tall, wide = (a.size // width, width), (width, b.size // width)
+        flat_a, flat_b = (
+            a.reshape(_flip(tall, transpose_a)),
+            b.reshape(_flip(wide, transpose_b)),
         )
+        g = g.reshape(tall[0], wide[1])
+        grad_a = (
+            dot(flat_b, g, transpose_b, True)
+            if transpose_a
+            else dot(g, flat_b, transpose_b=not transpose_b)
+        )
+        grad_b = (
+            dot(g, flat_a, True, transpose_a)
+            if transpose_b
+            else dot(flat_a, g, transpose_a=not transpose_a)
+        )
+        return grad_a.reshape(a.shape), grad_b.reshape(b.shape)
     # A vector is a row on the left and a column on the right.
     row = a.reshape(1, -1) if a.ndim == 1 else a
     column = b.reshape(-1, 1) if b.ndim == 1 else b
@@ -100,7 +111,9 @@ def dot(
     transpose_b: bool = False,
     out: Array | None = None,
 ) -> Array:
-    """The product over the last axis of `a` and the first of `b`. Does not block."""
+    """The product over the last axis of `a` (the first if `transpose_a`) and the first of `b`
+    (the last if `transpose_b`). Does not block.
+    """
     return apply("dot", a, b, out=out, transpose_a=transpose_a, transpose_b=transpose_b)
 
 
