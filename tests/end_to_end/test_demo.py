@@ -11,7 +11,7 @@ import pytest
 
 import opscope
 from opscope.cli.demo import _program
-from opscope.present import report_rows
+from opscope.present import as_json, report_rows
 
 
 def test_it_trains_reports_and_leaves_two_files(python: Any, folder: Path) -> None:
@@ -42,6 +42,10 @@ def test_it_trains_reports_and_leaves_two_files(python: Any, folder: Path) -> No
         assert row["calls"] == row["calls"] - row["failed"] - row["incomplete"] > 10
     events = json.loads(gzip.decompress(trace.read_bytes()))["traceEvents"]
     assert any(event["name"] == "Swish" for event in events)
+    again = opscope.load(trace)
+    for by in ("op", "sub", "call", "lane"):
+        every = [list(map(as_json, report_rows(one, by))) for one in (session, again)]
+        assert every[0] == every[1], by
 
 
 @pytest.mark.parametrize("there", ["demo.opscope", "demo.trace.json.gz"])

@@ -184,7 +184,7 @@ def test_slices_and_arrows() -> None:
     call = next(event for event in read.slices if event["args"].get("id") == 1)
     assert call["args"] == {
         **{"id": 1, "kind": "call", "phase": "forward", "op": "A", "key": "python:A#1"},
-        "flags": call["args"]["flags"],
+        **{"flags": call["args"]["flags"], "cpu_ns": 300},
     }
     assert "failed" in call["args"]["flags"]
 

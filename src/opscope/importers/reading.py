@@ -13,6 +13,12 @@ from opscope.importers.opening import Member, rest_of
 from opscope.model import Session
 
 
+def _opscope(stream: BinaryIO, builder: Builder, head: bytes) -> Session:
+    from opscope.importers.ours import read
+
+    return read(stream, builder)
+
+
 def _kineto(stream: BinaryIO, builder: Builder, head: bytes) -> Session:
     from opscope.importers.kineto import read
 
@@ -46,6 +52,7 @@ def _xplane(stream: BinaryIO, builder: Builder, head: bytes) -> Session:
 
 #: By name: what reads it.
 FORMATS: dict[str, Callable[[BinaryIO, Builder, bytes], Session]] = {
+    "opscope": _opscope,
     "kineto": _kineto,
     "mxnet": _mxnet,
     "viztracer": _chrome,
@@ -59,8 +66,9 @@ _KINETO_CATS = (
 )
 #: What tells a format by the beginning of a JSON file; the first that fits.
 _MARKS = (
-    # A slice that opscope wrote has the categories of MXNet's.
-    ("chrome", rb'"args"\s*:\s*\{\s*"id"\s*:\s*\d+\s*,\s*"owner"'),
+    # First: a slice that opscope wrote has the categories of MXNet's.
+    ("opscope", rb'"producer"\s*:\s*"opscope"'),
+    ("opscope", rb'"args"\s*:\s*\{\s*"id"\s*:\s*\d+\s*,\s*"owner"'),
     ("kineto", rb'"(schemaVersion|deviceProperties|baseTimeNanoseconds|distributedInfo)"\s*:'),
     ("kineto", rb'"cat"\s*:\s*"(' + _KINETO_CATS + rb')"'),
     ("kineto", rb'"(External id|Ev Idx|Fwd thread id)"\s*:'),

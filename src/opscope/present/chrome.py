@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from opscope.model import LinkKind, Session
 from opscope.present.arrows import arrows
+from opscope.present.chrome_tables import tables
 from opscope.present.edges import Layout, layout
 from opscope.present.slices import Face
 from opscope.present.threads import Threads, microseconds, threads
@@ -45,23 +46,15 @@ def write_chrome(session: Session, file: TextIO) -> None:
 
     Times are microseconds from the session's start, with three decimals: whole nanoseconds.
     """
-    file.write('{"traceEvents": [')
+    # First: it tells what the file is, and a file that was cut still has it.
+    file.write(f'{{"otherData": {_json(tables(session))},\n"displayTimeUnit": "ns",\n')
+    file.write('"traceEvents": [')
     separator = "\n"
     for events in _portions(session):
         file.write(separator)
         file.write(",\n".join(events))
         separator = ",\n"
-    other = {
-        "producer": "opscope",
-        "start_ns": session.start_ns,
-        "processes": [
-            {"pid": number + 1, "system_pid": process.pid, "command": list(process.command)}
-            for number, process in enumerate(session.processes)
-        ],
-    }
-    file.write('\n],\n"displayTimeUnit": "ns",\n"otherData": ')
-    file.write(_json(other))
-    file.write("}\n")
+    file.write("\n]}\n")
 
 
 def _portions(session: Session) -> Iterator[list[str]]:
@@ -91,6 +84,7 @@ def _names(session: Session, where: Threads) -> Iterator[str]:
         title = lane.name or f"{lane.kind} {thread.tid}"  # Perfetto takes no name for a fault
         title = f"{title} ({thread.track + 1})" if thread.track else title
         args = {"name": title, "lane": lane.name, "kind": lane.kind, "thread": lane.thread}
+        args["index"] = thread.lane  # tracks of one lane have it in common
         yield _metadata("thread_name", thread.pid, thread.tid, args)
         yield _metadata("thread_sort_index", thread.pid, thread.tid, {"sort_index": thread.tid})
 
@@ -124,10 +118,12 @@ class _Slices:
         start, length = laid.start_ns[which], laid.end_ns[which] - laid.start_ns[which]
         face = laid.face[which]
         tails = self._tails[face].tolist()
-        for place in np.flatnonzero(laid.python_ns[which] >= 0).tolist():
-            row = which[place]
-            amounts = f'"python_ns": {laid.python_ns[row]}, "wait_ns": {laid.wait_ns[row]}'
-            tails[place] = f"{tails[place]}, {amounts}"
+        for key, values in laid.some.items():
+            found = values[which]
+            places = np.flatnonzero(found >= 0)
+            head = f', "{key}": '
+            for place, value in zip(places.tolist(), found[places].tolist(), strict=True):
+                tails[place] += f"{head}{value}"
         return [
             f'{place}{whole}{rest}, "dur": {length}{decimals}, {head}{ident}, '
             f'"owner": {owner or "null"}{tail}}}}}'

@@ -11,23 +11,24 @@ from numpy.typing import NDArray
 
 from opscope.analyse import Own, own_time
 from opscope.analyse.basis import basis
-from opscope.model import Session
+from opscope.model import Kind, LinkKind, Session
 from opscope.present.slices import Face, faces
 from opscope.present.threads import Threads
 
 Ints = NDArray[np.int64]
 
 #: Arguments that differ from slice to slice, so they stand in columns and not in a `Face`.
-EACH = ("id", "call", "owner", "python_ns", "wait_ns")
+EACH = ("id", "call", "owner", "python_ns", "wait_ns", "cpu_ns", "queue_ns", "forward_call")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout:
     """One entry a slice: spans by row, then the stretches of own time. Times count from the start.
 
-    `ident` is the id of the span, of own time that of its call. `python_ns` and `wait_ns` are -1
-    where they are not shown. `order` is thread by thread, in order of time, outer ones first. `box`
-    is of own time only: the row of the span it lies in directly, the call or an annotation.
+    `ident` is the id of the span, of own time that of its call. `some` are arguments that
+    only some slices have, by key: -1 where they are not shown. `order` is thread by thread, in
+    order of time, outer ones first. `box` is of own time only: the row of the span it lies in
+    directly, the call or an annotation.
     """
 
     spans: int
@@ -37,8 +38,7 @@ class Layout:
     ident: Ints
     box: Ints
     owner: Ints
-    python_ns: Ints
-    wait_ns: Ints
+    some: dict[str, Ints]
     face: Ints
     faces: tuple[Face, ...]
     order: Ints
@@ -65,7 +65,14 @@ def layout(session: Session, where: Threads) -> Layout:
     depth = base.attribution.nesting.depth
     deepest = np.full(len(own.call), int(depth.max(initial=0)) + 1)
     told = own.sort == Own.OWN
-    unknown = np.full(count, -1, np.int64)
+    owns, unknown = np.full(len(own.call), -1), np.full(count, -1)
+    some = {
+        "python_ns": np.concatenate((unknown, np.where(told, own.python_ns, -1))),
+        "wait_ns": np.concatenate((unknown, np.where(told, own.wait_ns, -1))),
+        "cpu_ns": np.concatenate((spans["cpu_ns"], owns)),
+        "queue_ns": np.concatenate((_queued(session), owns)),
+        "forward_call": np.concatenate((_forward(session), owns)),
+    }
     of_span, of_own, every = faces(session, own)
     return Layout(
         spans=count,
@@ -75,12 +82,34 @@ def layout(session: Session, where: Threads) -> Layout:
         ident=np.concatenate((spans["id"], spans["id"][own.call])),
         box=own.box,
         owner=np.concatenate((spans["owner"], spans["id"][own.call])),
-        python_ns=np.concatenate((unknown, np.where(told, own.python_ns, -1))),
-        wait_ns=np.concatenate((unknown, np.where(told, own.wait_ns, -1))),
+        some={key: values for key, values in some.items() if (values >= 0).any()},
         face=np.concatenate((of_span, of_own)),
         faces=every,
         order=np.lexsort((np.concatenate((depth, deepest)), -end, start, thread)),
     )
+
+
+def _queued(session: Session) -> Ints:
+    """How long each call or task waited from being handed over to its start; -1: not known."""
+    spans = session.spans
+    handed = (spans["kind"] == Kind.CALL) | (spans["kind"] == Kind.TASK)
+    waited = np.maximum(spans["start_ns"] - spans["submitted_ns"], 0)
+    return np.where(handed & (spans["submitted_ns"] > 0), waited, -1)
+
+
+def _forward(session: Session) -> Ints:
+    """The forward call of each backward call, by id, -1 for none; of several the last one told.
+
+    Arrows tell it too, but not of all: none points back in time.
+    """
+    spans = session.spans
+    links = session.links[session.links["kind"] == LinkKind.BACKWARD]
+    if not len(links):
+        return np.full(len(spans), -1)
+    links = links[np.argsort(links["source"], kind="stable")]
+    place = np.searchsorted(links["source"], spans["id"], "right") - 1
+    linked = (links["source"][place] == spans["id"]) & (spans["kind"] == Kind.CALL)
+    return np.where(linked, links["target"][place], -1)
 
 
 def edges(laid: Layout) -> Iterator[Edges]:

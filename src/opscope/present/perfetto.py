@@ -245,13 +245,13 @@ class _Events:
         event.choose(self._types, begins.astype(np.int64))
         event.choose(self._tracks, laid.thread[which])
         own = which >= laid.spans
-        owner, python, wait = laid.owner[which], laid.python_ns[which], laid.wait_ns[which]
+        owner = laid.owner[which]
+        some = {key: values[which] for key, values in laid.some.items()}
         for key, values, mask in (
             ("id", laid.ident[which], begins & ~own),
             ("call", laid.ident[which], begins & own),
             ("owner", owner, begins & (owner != 0)),
-            ("python_ns", python, begins & (python >= 0)),
-            ("wait_ns", wait, begins & (wait >= 0)),
+            *((key, values, begins & (values >= 0)) for key, values in some.items()),
         ):
             if mask.any():
                 self._annotation(event, key, values, mask)

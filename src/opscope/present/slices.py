@@ -73,10 +73,11 @@ def faces(session: Session, own: OwnTime) -> tuple[Ints, Ints, tuple[Face, ...]]
 
 def _face(base: Basis, name: int, kind: int, phase: int, path: int, flags: int) -> Face:
     text = base.session.names[name]
-    if path >= 0:
-        text = _ROLES.get(Kind(kind), text)
     args: dict[str, Any] = {"kind": KIND_WORDS[kind], "phase": PHASE_WORDS[phase]}
     args |= _operator(base, path)
+    if path >= 0 and kind in _ROLES:
+        args["name"] = text
+        text = _ROLES[Kind(kind)]
     if flags:
         args["flags"] = list(flag_names(flags))
     shown = "::".join(span_path(base, kind, path, text))

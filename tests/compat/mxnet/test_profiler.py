@@ -43,6 +43,22 @@ def test_row_28_an_unfinished_dump_then_more_then_another(kind: str, profiled: P
     assert calls(profiled) == 5
 
 
+def test_a_document_is_reported_like_a_recording(profiled: Profiled) -> None:
+    profiled.run()
+    marked = profiler.Task(profiler.Domain("mine"), "marked")
+    marked.start()
+    work(3)
+    marked.stop()
+    profiler.dump()
+    (row,) = opscope.summary(opscope.load(profiled.path))
+    owned = [e for e in profiled.events() if e["ph"] == "X" and e["args"]["kind"] == "op"]
+    owned = [event for event in owned if event["args"]["owner"]]
+    assert profiled.count("MyAdd1::_plus_scalar") == 3
+    assert (row["op"], row["calls"], row["host"]) == ("MyAdd1", 3, "engine")
+    assert row["subs"] == len(owned)
+    assert row["python_ns"] > 0
+
+
 def test_row_29_a_table_then_a_dump(kind: str, profiled: Profiled) -> None:
     profiled.run()
     work(3)

@@ -12,6 +12,7 @@ from typing import Any
 from opscope.compat.mxnet.profiler.marks import Timeline
 from opscope.model import Session
 from opscope.present.chrome import chrome_events
+from opscope.present.chrome_tables import tables
 from opscope.present.threads import microseconds
 
 
@@ -26,7 +27,7 @@ def trace(session: Session, timeline: Timeline) -> Iterator[str]:
             yield separator
             yield event
             separator = ",\n"
-    other = {"producer": "opscope.compat.mxnet", "start_ns": zero}
+    other = tables(session) | {"producer": "opscope.compat.mxnet", "start_ns": zero}
     yield f'\n],\n"displayTimeUnit": "ms",\n"otherData": {json.dumps(other)}}}\n'
 
 
