@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import json
 import subprocess
 import sys
@@ -10,10 +11,13 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.hosts.torch.ops import custom, sees_threads, torch
 from tests.hosts.torch.windowed import due, recorded, whole
 
 import opscope
+from opscope.hosts.torch.quiet import Quiet
+from opscope.record.clock import SystemClock
 
 BUSY = """
 import json, sys, threading, time
@@ -142,3 +146,28 @@ def test_tasks_of_a_call_across_windows(windows: list[int]) -> None:
     session = recorded(program)
     found = whole(session, op, Counter({"aten::exp": 1, "aten::tan": 1, "aten::neg": 1}))
     assert len(found) == 20
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="asks Linux about threads")
+def test_a_thread_that_threading_did_not_start_is_seen_to_block_or_run() -> None:
+    """As those of execnet, or of a C library that calls Python."""
+    quiet = Quiet(SystemClock())
+    gate, over = _thread.allocate_lock(), _thread.allocate_lock()
+    begun, spins = threading.Event(), [True]
+
+    def stranger() -> None:
+        begun.set()
+        while spins[0]:
+            pass
+        with gate:
+            over.release()
+
+    with gate:
+        over.acquire()
+        _thread.start_new_thread(stranger, ())
+        begun.wait()
+        assert not any(quiet.others() for _ in range(20))
+        spins[0] = False
+        assert any(quiet.others() for _ in range(200))
+    with over:
+        pass

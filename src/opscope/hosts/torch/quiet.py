@@ -7,10 +7,11 @@ began before writes to memory that is no longer its own, and the process crashes
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -46,6 +47,9 @@ _WAITS = {
 }
 #: How long, in seconds, a thread must have used no CPU time to count as blocked.
 _STILL_S = 0.002
+#: In what the system tells of a thread: that it is blocked, and how often it was switched.
+_STATE = re.compile(rb"^State:\s+[SD]", re.M)
+_SWITCHES = re.compile(rb"ctxt_switches:\s+(\d+)")
 
 
 class Quiet:
@@ -102,19 +106,21 @@ class Quiet:
         """The same of all threads but this one."""
         frames = current_frames()
         frames.pop(threading.get_ident(), None)
-        unsure: dict[int, int] = {}
+        unsure: list[int] = []
         for ident, top in frames.items():
             if not self._passes(top):
                 return False
             if not _waits(top):
-                unsure[ident] = self._clock.cpu_of(ident)
+                unsure.append(ident)
         if not unsure:
             return True
+        before = _blocked(unsure)
+        used = [self._clock.cpu_of(ident) for ident in unsure]
         time.sleep(_STILL_S)
-        asleep = _asleep()
-        return all(
-            before >= 0 and ident in asleep and self._clock.cpu_of(ident) == before
-            for ident, before in unsure.items()
+        return (
+            before is not None
+            and before == _blocked(unsure)
+            and used == [self._clock.cpu_of(ident) for ident in unsure]
         )
 
     def _passes(self, top: FrameType) -> bool:
@@ -138,18 +144,26 @@ def _stack(top: FrameType) -> Iterator[FrameType]:
         frame = frame.f_back
 
 
-def _asleep() -> set[int]:
-    """Idents of the threads that the system says are blocked, and not merely without a core."""
-    found: set[int] = set()
-    for thread in threading.enumerate():
-        try:
-            with open(f"/proc/self/task/{thread.native_id}/stat", "rb") as file:
-                state = file.read().rpartition(b")")[2].split()[0]
-        except (OSError, IndexError):
-            continue
-        if state in (b"S", b"D") and thread.ident is not None:
-            found.add(thread.ident)
-    return found
+def _blocked(idents: Iterable[int]) -> dict[int, list[bytes]] | None:
+    """How often each of these threads was switched, by the system's number; None if one of them is
+    not blocked, but running or merely without a core.
+
+    Which thread of the system one is that `threading` did not start is not known: then all that are
+    not known are looked at.
+    """
+    known = {thread.ident: thread.native_id for thread in threading.enumerate()}
+    chosen = {known[ident] for ident in idents if ident in known}
+    try:
+        if not known.keys() >= set(idents):
+            chosen |= set(map(int, os.listdir("/proc/self/task"))) - set(known.values())
+        told = {
+            task: Path(f"/proc/self/task/{task}/status").read_bytes() for task in chosen if task
+        }
+    except OSError:
+        return None
+    if not all(_STATE.search(text) for text in told.values()):
+        return None
+    return {task: _SWITCHES.findall(text) for task, text in told.items()}
 
 
 def _ours(frame: FrameType) -> bool:
