@@ -31,13 +31,20 @@ def _once(paths: Sequence[str | os.PathLike[str]]) -> Iterator[importers.Member]
     named: set[str] = set()
     read: set[str] = set()
     for path in paths:
-        if (place := os.path.realpath(path)) in named:
+        if (place := _place(path)) in named:
             raise UsageError(f"{str(path)!r} is named twice: its calls would count twice")
         named.add(place)
         for member in importers.members(Path(path)):
-            if (place := os.path.realpath(member.name)) not in read:
+            if (place := _place(member.name)) not in read:
                 read.add(place)
                 yield member
+
+
+def _place(path: str | os.PathLike[str]) -> str:
+    try:
+        return os.path.realpath(path)
+    except ValueError:  # a NUL in it: there is no such file, which its reader tells
+        return os.fspath(path)
 
 
 def _read(member: importers.Member, options: importers.Options) -> Session:

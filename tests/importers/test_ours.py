@@ -358,6 +358,8 @@ def test_a_recording_comes_back(tmp_path: Path, ending: str) -> None:
     same(profile.session, read_)
     assert all(row["python_ns"] for row in rows(read_, "op"))
     both = merge([profile.session, profile.session])
-    twice = opscope.load(path, path)
+    beside = tmp_path / f"u{ending}"
+    beside.write_bytes(path.read_bytes())
+    twice = opscope.load(path, beside)
     for by in ("op", "sub", "lane"):
         assert rows(twice, by) == rows(both, by)
