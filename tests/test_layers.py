@@ -300,7 +300,7 @@ HOUSE = dict.fromkeys(
         ("model/kinds.py", "try:\n    import rich\nexcept ImportError: pass", ":2: model may not"),
         ("engine/graph.py", "from opscope.errors import HostError", "engine may not import"),
         ("present/html.py", "from opscope.store import x", "present may not import opscope.store"),
-        ("importers/chrome.py", "import jinja2", "importers may not import jinja2"),
+        ("importers/chrome/arrows.py", "import jinja2", "importers may not import jinja2"),
         ("profiler.py", "import opscope.cli", "profiler may not import opscope.cli"),
         ("compat/mxnet/nd.py", "import opscope.cli", "compat may not import opscope.cli"),
         ("cli/run.py", "import numpy", "cli may not import numpy"),

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from tests.importers.chrome_forests import findings_of, session_of
 
-from opscope.importers import chrome, chrome_arrows
+from opscope.importers import chrome
+from opscope.importers.chrome import arrows as chrome_arrows
 from opscope.model import Flag, Kind, LinkKind
 
 HOSTILE = Path(__file__).parents[3] / "shared" / "traces" / "hostile"

@@ -10,7 +10,7 @@ import pytest
 
 from opscope.analyse.summary import summary
 from opscope.importers import Member, read
-from opscope.importers.typed import ODD
+from opscope.importers.documents.typed import ODD
 from opscope.model import Session
 
 #: A stamp from 1970, which makes the reader keep stamps as text, and an early one.

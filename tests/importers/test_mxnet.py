@@ -13,9 +13,9 @@ from opscope.analyse.subs import subs
 from opscope.analyse.summary import summary
 from opscope.importers.building import CROSSINGS, Builder, Options
 from opscope.importers.mxnet import read
-from opscope.importers.mxnet_events import BACKWARDS, UNBEGUN, UNENDED, UNTIMED
-from opscope.importers.mxnet_names import Told, told
-from opscope.importers.mxnet_rows import (
+from opscope.importers.mxnet.events import BACKWARDS, UNBEGUN, UNENDED, UNTIMED
+from opscope.importers.mxnet.names import Told, told
+from opscope.importers.mxnet.rows import (
     BULKS,
     COPIES,
     NAMES_CUT,

@@ -17,7 +17,7 @@ from opscope.analyse.subs import subs
 from opscope.analyse.summary import summary
 from opscope.importers.building import CROSSINGS, Builder
 from opscope.importers.mxnet import read
-from opscope.importers.mxnet_rows import (
+from opscope.importers.mxnet.rows import (
     BULKS,
     COPIES,
     NAMES_CUT,

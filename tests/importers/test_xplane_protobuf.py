@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.importers.xplane_writer import block, double, varint, whole
 
-from opscope.importers.protobuf import BYTES, FIXED32, FIXED64, VARINT, Wire
+from opscope.importers.xplane.protobuf import BYTES, FIXED32, FIXED64, VARINT, Wire
 
 NUMBERS = st.integers(-(2**63), 2**63 - 1)
 FIELDS = st.lists(

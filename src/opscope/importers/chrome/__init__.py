@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from opscope.attribution.late import Customs, Events, Role
 from opscope.importers.building import Builder
-from opscope.importers.chrome_arrows import Ends, links
-from opscope.importers.chrome_lanes import Lanes, Told
+from opscope.importers.chrome.arrows import Ends, links
+from opscope.importers.chrome.lanes import Lanes, Told
+from opscope.importers.chrome.slices import Marks, paired
 from opscope.importers.documents import Document
 from opscope.importers.quality import PLACES, Quality
-from opscope.importers.slices import Marks, paired
 from opscope.importers.stamps import EXACT_US, known_floats, known_texts
 from opscope.model import Flag, Kind, Op, Rows, Session
 

@@ -9,11 +9,11 @@ from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
-from opscope.importers.loose import BEGINNING, LIMIT, Loose, unread
-from opscope.importers.mending import COMMAS, mend
+from opscope.importers.documents.loose import BEGINNING, LIMIT, Loose, unread
+from opscope.importers.documents.mending import COMMAS, mend
+from opscope.importers.documents.typed import NO_EVENT, Typed
+from opscope.importers.documents.window import SPACE, Window, boundary, list_end, value_end
 from opscope.importers.quality import Quality
-from opscope.importers.typed import NO_EVENT, Typed
-from opscope.importers.window import SPACE, Window, boundary, list_end, value_end
 
 T = TypeVar("T", bound=msgspec.Struct)
 

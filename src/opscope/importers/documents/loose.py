@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from opscope.importers.mending import NAN, mend, mend_one_of, without_nan
+from opscope.importers.documents.mending import NAN, mend, mend_one_of, without_nan
+from opscope.importers.documents.window import Ends, Window, list_end, value_end
 from opscope.importers.quality import Quality
-from opscope.importers.window import Ends, Window, list_end, value_end
 
 #: A damaged event is looked for in so many bytes.
 LIMIT = 1 << 16

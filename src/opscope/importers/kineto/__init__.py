@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from opscope.attribution.late import Events, Role
 from opscope.importers.building import Builder
 from opscope.importers.documents import Document
-from opscope.importers.kineto_names import DEVICE_RANGE, finer_roles, roles_of, told_by_names
+from opscope.importers.kineto.names import DEVICE_RANGE, finer_roles, roles_of, told_by_names
 from opscope.importers.opening import LOOK
 from opscope.importers.quality import PLACES
 from opscope.importers.stamps import EXACT_US, MOST_US, known_floats, known_texts

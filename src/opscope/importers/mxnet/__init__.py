@@ -17,9 +17,9 @@ import numpy as np
 
 from opscope.importers.building import Builder
 from opscope.importers.documents import Document
-from opscope.importers.mxnet_events import Event, Table
-from opscope.importers.mxnet_names import API
-from opscope.importers.mxnet_rows import BULKS, rows_of
+from opscope.importers.mxnet.events import Event, Table
+from opscope.importers.mxnet.names import API
+from opscope.importers.mxnet.rows import BULKS, rows_of
 from opscope.model import Kind, Rows, Session
 
 #: What such a file never tells, whatever was switched on.

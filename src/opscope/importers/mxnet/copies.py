@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opscope.attribution.totals import distinct
-from opscope.importers.mxnet_events import Slices
+from opscope.importers.mxnet.events import Slices
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]

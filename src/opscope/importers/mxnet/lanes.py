@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from opscope.attribution.totals import distinct
 from opscope.importers.building import Builder
-from opscope.importers.mxnet_events import Slices, Table
+from opscope.importers.mxnet.events import Slices, Table
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from opscope.attribution.totals import distinct
 from opscope.importers.building import Builder
-from opscope.importers.mxnet_calls import Calls, callers, own_by_time, raised, within
-from opscope.importers.mxnet_copies import once
-from opscope.importers.mxnet_events import Table
-from opscope.importers.mxnet_lanes import lanes_of
-from opscope.importers.mxnet_names import API, CUSTOM, ENGINE, Told, native, split, told, waits
+from opscope.importers.mxnet.calls import Calls, callers, own_by_time, raised, within
+from opscope.importers.mxnet.copies import once
+from opscope.importers.mxnet.events import Table
+from opscope.importers.mxnet.lanes import lanes_of
+from opscope.importers.mxnet.names import API, CUSTOM, ENGINE, Told, native, split, told, waits
 from opscope.model import SPAN, Flag, Kind, Op, Phase, Rows
 
 Ints = NDArray[np.int64]

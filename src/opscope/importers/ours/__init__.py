@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from opscope.importers.building import Builder
 from opscope.importers.chrome import NEGATIVE, NO_LENGTH, UNTIMED, Stamps
 from opscope.importers.documents import Document
-from opscope.importers.ours_arrows import Drawn
-from opscope.importers.ours_lanes import Tracks
-from opscope.importers.ours_rows import Columns, Look, session_of
+from opscope.importers.ours.arrows import Drawn
+from opscope.importers.ours.lanes import Tracks
+from opscope.importers.ours.rows import Columns, Look, session_of
 from opscope.importers.quality import PLACES
 from opscope.importers.stamps import EXACT_US, known_floats, known_texts
 from opscope.model import Session

@@ -11,9 +11,9 @@ from opscope.attribution import owner_rows
 from opscope.attribution.paths import call_paths
 from opscope.attribution.totals import distinct
 from opscope.importers.building import Builder
-from opscope.importers.ours_arrows import Drawn
-from opscope.importers.ours_lanes import FOREIGN, Tracks
-from opscope.importers.ours_tables import Tables
+from opscope.importers.ours.arrows import Drawn
+from opscope.importers.ours.lanes import FOREIGN, Tracks
+from opscope.importers.ours.tables import Tables
 from opscope.importers.quality import PLACES
 from opscope.model import (
     LINK,

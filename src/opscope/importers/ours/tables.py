@@ -8,8 +8,8 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 import numpy as np
 
+from opscope.importers.documents.typed import fitted
 from opscope.importers.quality import Quality
-from opscope.importers.typed import fitted
 from opscope.model import DROP, PAUSE, Finding, Op, Process, Rows, Sight
 
 T = TypeVar("T", bound=msgspec.Struct)

@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 
 from opscope.attribution.late import Customs, Events
 from opscope.importers.building import Builder
-from opscope.importers.hlo import custom_calls, has_programs
-from opscope.importers.protobuf import Wire
-from opscope.importers.xplane_events import FAR, Table
-from opscope.importers.xplane_names import GLUE, Operators, is_device
-from opscope.importers.xspace import Space, read_space
+from opscope.importers.xplane.events import FAR, Table
+from opscope.importers.xplane.hlo import custom_calls, has_programs
+from opscope.importers.xplane.names import GLUE, Operators, is_device
+from opscope.importers.xplane.protobuf import Wire
+from opscope.importers.xplane.xspace import Space, read_space
 from opscope.model import Kind, Phase, Rows, Session
 
 Bools = NDArray[np.bool_]

@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 from opscope.attribution import looking_through, nest
 from opscope.attribution.late import Events, Role
 from opscope.importers.building import Builder
-from opscope.importers.hlo import target_in
-from opscope.importers.protobuf import Ints
-from opscope.importers.xplane_names import (
+from opscope.importers.xplane.hlo import target_in
+from opscope.importers.xplane.names import (
     HOSTS,
     INSTRUCTIONS,
     MODULES,
@@ -19,7 +18,8 @@ from opscope.importers.xplane_names import (
     meaning,
     work_lines,
 )
-from opscope.importers.xspace import Plane
+from opscope.importers.xplane.protobuf import Ints
+from opscope.importers.xplane.xspace import Plane
 from opscope.model import SPAN
 
 Bools = NDArray[np.bool_]

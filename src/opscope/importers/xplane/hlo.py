@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from opscope.importers.protobuf import BYTES, VARINT, Wire
-from opscope.importers.xspace import Plane, walk
+from opscope.importers.xplane.protobuf import BYTES, VARINT, Wire
+from opscope.importers.xplane.xspace import Plane, walk
 from opscope.model import Op
 
 _CUSTOM = b"custom-call"

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from opscope.attribution.late import Role
 from opscope.importers.building import Builder
-from opscope.importers.hlo import CustomCall, by_name, is_built_in, is_python
 from opscope.importers.torch_names import WAITS
+from opscope.importers.xplane.hlo import CustomCall, by_name, is_built_in, is_python
 from opscope.model import Op
 
 #: Planes whose lines are threads of the program.

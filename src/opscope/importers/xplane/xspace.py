@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from opscope.importers.protobuf import BYTES, FIXED64, VARINT, Field, Ints, Wire
+from opscope.importers.xplane.protobuf import BYTES, FIXED64, VARINT, Field, Ints, Wire
 
 # Fields of XSpace.
 _PLANES, _ERRORS, _WARNINGS, _HOSTNAMES = 1, 2, 3, 4
