@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from tests.builders import op, session, span
 
+from opscope.analyse import calls, subs, summary
 from opscope.attribution import UNKNOWN, attribute, owner_rows
-from opscope.model import Kind, Phase, Sight
+from opscope.model import Kind, Phase, Process, Sight
 
 
 def test_elsewhere_adds_lanes_up_and_the_union_does_not() -> None:
@@ -97,3 +98,34 @@ def test_owners_in_a_circle_or_unknown_count_as_none() -> None:
     up = owner_rows(made.spans)
     assert up.tolist()[:4] == [-1, -1, -1, -1]
     attribute(made)  # and climbing them ends
+
+
+def test_time_in_a_pause_counts_neither_elsewhere_nor_on_a_device_nor_as_a_sub_operator() -> None:
+    spans = [
+        span(1, "A", Kind.CALL, 0, 100, cpu_ns=100),
+        span(2, "t", Kind.TASK, 10, 60, owner=1, lane="w1", cpu_ns=50),
+        span(3, "late", Kind.OP, 25, 35, owner=1, lane="w2"),  # all of it in the first pause
+        span(4, "o", Kind.OP, 30, 130, owner=1, lane="w2"),
+        span(5, "k", Kind.DEVICE, 50, 120, owner=1, lane="s1"),
+        span(6, "own", Kind.OP, 15, 45, owner=1),
+    ]
+    # Two that overlap, one of no length, one of another process.
+    paused = [(0, 20, 40), (0, 38, 40), (0, 70, 90), (0, 95, 95), (1, 0, 1000)]
+    processes = [Process(pid=41, complete=True), Process(pid=42, complete=True)]
+    found = session(spans, pauses=paused, processes=processes)
+    beside = attribute(found).beside
+    assert beside.elsewhere.tolist() == [30 + 0 + 70]
+    assert beside.elsewhere_union.tolist() == [30 + 70 - 20]
+    assert (beside.device.tolist(), beside.device_union.tolist()) == ([50], [50])
+    assert (beside.span.tolist(), beside.queue.tolist()) == ([130], [UNKNOWN])
+    (call,), (row,) = calls(found), summary(found)
+    assert (call.wall_ns, call.sub_ns) == (60, 10)
+    assert (row.elsewhere_ns, row.elsewhere_union_ns, row.device_ns) == (100, 80, 50)
+    times = {sub.name: (sub.total_ns, sub.self_ns, sub.max_ns) for sub in subs(found)}
+    assert times == {
+        "t": (30, 30, 30),
+        "late": (0, 0, 0),
+        "o": (70, 70, 70),
+        "k": (50, 50, 50),
+        "own": (10, 10, 10),
+    }

@@ -15,6 +15,7 @@ from opscope.analyse.stats import spread
 from opscope.attribution import BACKWARD_PREFIX, among, looking_through
 from opscope.attribution.belonging import SUB_KINDS
 from opscope.attribution.cover import Axis
+from opscope.attribution.ranges import awake
 from opscope.attribution.totals import distinct, totals
 from opscope.model import Flag, Kind, Phase, Session
 
@@ -26,7 +27,8 @@ class SubRow:
     """Nanoseconds. `op` and `key` are of the operator that owns them; `path` ends with the name.
 
     `self_ns` is the total without what ran directly inside them on their lane; of calls and tasks,
-    without their sub-operators. Mean, percentiles and largest leave out what did not end.
+    without their sub-operators. Paused time does not count. Mean, percentiles and largest leave out
+    what did not end.
     """
 
     KEYS: ClassVar[tuple[str, ...]] = (
@@ -109,8 +111,9 @@ def _times(base: Basis) -> tuple[Ints, Ints]:
     below, above = pairs(spans, around, rows)
     number = np.full(len(spans), -1, np.int64)
     number[rows] = np.arange(len(rows))
-    axis = Axis(spans["start_ns"][rows], spans["end_ns"][rows])
-    covered = axis.covered(number[above], spans["start_ns"][below], spans["end_ns"][below])
+    start, end, _ = awake(base.session, spans)
+    axis = Axis(start[rows], end[rows])
+    covered = axis.covered(number[above], start[below], end[below])
     total = np.zeros(len(spans), np.int64)
     own = np.zeros(len(spans), np.int64)
     total[rows] = axis.length_ns

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from opscope.attribution.belonging import Belonging, among
 from opscope.attribution.cover import Axis
 from opscope.attribution.parts import UNKNOWN, Parts
+from opscope.attribution.ranges import awake
 from opscope.attribution.totals import distinct, totals
 from opscope.model import Kind, Session
 
@@ -24,8 +25,9 @@ class Beside:
 
     `elsewhere` is busy time added up over other lanes (and the call's own lane after its end),
     `elsewhere_union` the time at least one of them was busy; `device` and `device_union` likewise.
-    `span` reaches from the start of the call to the end of the last thing it caused. `subs` counts
-    what the call itself owns, without tasks.
+    Paused time counts in none of them. `span` reaches from the start of the call to the end of the
+    last thing it caused, `queue` from submission to start, pauses and all. `subs` counts what the
+    call itself owns, without tasks.
     """
 
     sub_wait: Ints
@@ -42,7 +44,7 @@ class Beside:
 def beside(session: Session, calls: Ints, parts: Parts, belonging: Belonging) -> Beside:
     """The columns for each of the rows `calls`."""
     spans = belonging.spans
-    below = _Below(calls, belonging)
+    below = _Below(session, calls, belonging)
     device = np.flatnonzero(below.device)
     device_ns, device_union = below.length(device), below.union(device)
     if not any("device" in sight.sees for sight in session.sight) and not len(device):
@@ -61,7 +63,7 @@ def beside(session: Session, calls: Ints, parts: Parts, belonging: Belonging) ->
         device=device_ns,
         device_union=device_union,
         queue=np.where(submitted > 0, waited, UNKNOWN),
-        span=below.reach.length_ns,
+        span=below.span,
         subs=below.direct(),
     )
 
@@ -73,7 +75,7 @@ class _Below:
     had left it (an engine's worker goes on to what the call pushed). `some` below are pairs.
     """
 
-    def __init__(self, calls: Ints, belonging: Belonging) -> None:
+    def __init__(self, session: Session, calls: Ints, belonging: Belonging) -> None:
         spans = self.spans = belonging.spans
         self.up = belonging.up
         self.number = np.full(len(spans), -1, np.int64)
@@ -88,12 +90,14 @@ class _Below:
         last = end[calls].astype(np.int64)
         over = np.flatnonzero(end[self.row] > end[above])
         np.maximum.at(last, self.call[over], end[self.row[over]])
-        #: Each call from its start to the end of the last thing it caused.
-        self.reach = Axis(start[calls], last)
+        self.span = np.maximum(last - start[calls], 0)
+        self.start, self.end, moved = awake(session, spans)
+        #: Each call from its start to the end of the last thing it caused, in recorded time.
+        self.reach = Axis(self.start[calls], moved(lane[calls], last))
 
     def _times(self, some: Ints) -> tuple[NDArray[Any], NDArray[Any]]:
         row = self.row[some]
-        return self.spans["start_ns"][row], self.spans["end_ns"][row]
+        return self.start[row], self.end[row]
 
     def length(self, some: Ints) -> Ints:
         """For each call the durations of the spans added up."""
