@@ -13,15 +13,21 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
+#: From so many steps up on, those around that have ended are left out at once.
+_STEPS = 8
+
+
 def pairs(spans: Rows, around: Ints, rows: Ints) -> tuple[Ints, Ints]:
     """Pairs (row, row of a span around it) of all spans whose direct content each of `rows` is.
 
     That is the one around it; and where it ends after that one, the next one up as well, and so on.
+    Of those further up some that had ended when it began may be missing: they share no time.
     """
-    end = spans["end_ns"]
+    start, end = spans["start_ns"], spans["end_ns"]
     below: list[Ints] = [np.empty(0, np.int64)]
     above: list[Ints] = [np.empty(0, np.int64)]
     inner, outer = rows, around[rows]
+    later: Ints | None = None
     while True:
         keep = outer >= 0
         inner, outer = inner[keep], outer[keep]
@@ -31,6 +37,24 @@ def pairs(spans: Rows, around: Ints, rows: Ints) -> tuple[Ints, Ints]:
         above.append(outer)
         over = end[inner] > end[outer]
         inner, outer = inner[over], around[outer[over]]
+        if len(below) > _STEPS:
+            # Coroutines that each start the next one lie in each other, and most of them are over.
+            later = ending_later(end, around) if later is None else later
+            ended = np.flatnonzero((outer >= 0) & (end[outer] <= start[inner]))
+            while len(ended):
+                outer[ended] = later[outer[ended]]
+                ended = ended[(outer[ended] >= 0) & (end[outer[ended]] <= start[inner[ended]])]
+
+
+def ending_later(end: NDArray[Any], around: Ints) -> Ints:
+    """For each span the nearest one around it that ends after it does; -1: none."""
+    later: Ints = around.copy()
+    left = np.flatnonzero(later >= 0)
+    while len(left):
+        left = left[end[later[left]] <= end[left]]
+        later[left] = later[later[left]]
+        left = left[later[left] >= 0]
+    return later
 
 
 def holes(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from opscope.attribution.columns import Table
 from opscope.attribution.nesting import Nesting
-from opscope.attribution.owners import ancestors
+from opscope.attribution.owners import lineage
 from opscope.model import Flag, Kind
 
 Ints = NDArray[np.int64]
@@ -38,7 +38,8 @@ class Belonging:
 
     `rows` are their rows, `group` the inverse (-1 for other spans), `up` each span's owner row and
     `around` the row of the span around each on its lane, looking through annotations. `below` and
-    `above` are pairs of the row of a sub-operator and that of a call above it.
+    `above` are pairs of the row of a sub-operator and that of a call above it: all of them, but in
+    a `deep` tree only what started before the call ended, and a little more.
     """
 
     def __init__(self, spans: Table, nesting: Nesting, up: Ints) -> None:
@@ -49,7 +50,8 @@ class Belonging:
         self.group[self.rows] = np.arange(len(self.rows))
         self._parent = nesting.parent
         self.around = looking_through(nesting.parent, among(spans, CLEAR_KINDS))
-        self.below, self.above = ancestors(up, np.flatnonzero(among(spans, SUB_KINDS)))
+        subs = np.flatnonzero(among(spans, SUB_KINDS))
+        self.below, self.above, self.deep = lineage(spans, up, subs)
 
     @cached_property
     def home(self) -> Ints:

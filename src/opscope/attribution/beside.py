@@ -8,15 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from opscope.attribution.belonging import Belonging, among
+from opscope.attribution.belonging import SUB_KINDS, Belonging, among
 from opscope.attribution.cover import Axis
+from opscope.attribution.far import Far
 from opscope.attribution.parts import UNKNOWN, Parts
 from opscope.attribution.ranges import awake
 from opscope.attribution.totals import distinct, totals
 from opscope.model import Kind, Session
 
 Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+Kinds = tuple[Kind, ...]
+
+#: What runs on a lane of the host.
+_HOSTED = tuple(kind for kind in SUB_KINDS if kind != Kind.DEVICE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,8 +50,10 @@ def beside(session: Session, calls: Ints, parts: Parts, belonging: Belonging) ->
     spans = belonging.spans
     below = _Below(session, calls, belonging)
     device = np.flatnonzero(below.device)
-    device_ns, device_union = below.length(device), below.union(device)
-    if not any("device" in sight.sees for sight in session.sight) and not len(device):
+    on_device = (Kind.DEVICE,)
+    device_ns, device_union = below.length(device, on_device), below.union(device, on_device)
+    seen = any("device" in sight.sees for sight in session.sight)
+    if not seen and not (among(spans, on_device) & (belonging.up >= 0)).any():
         device_ns[:] = device_union[:] = UNKNOWN
     python, wait, sub = (_by_row(session, parts, which) for which in ("python", "wait", "sub"))
     submitted = spans["submitted_ns"][calls]
@@ -57,9 +63,9 @@ def beside(session: Session, calls: Ints, parts: Parts, belonging: Belonging) ->
     tasks = away[below.kind[away] == int(Kind.TASK)]
     return Beside(
         sub_wait=np.minimum(below.known_sum(wait, here), sub[calls]),
-        elsewhere=below.lane_sum(away),
-        elsewhere_union=below.union(away),
-        elsewhere_python=below.known_sum(python, tasks),
+        elsewhere=below.lane_sum(away, _HOSTED),
+        elsewhere_union=below.union(away, _HOSTED),
+        elsewhere_python=below.known_sum(python, tasks, (Kind.TASK,)),
         device=device_ns,
         device_union=device_union,
         queue=np.where(submitted > 0, waited, UNKNOWN),
@@ -72,7 +78,8 @@ class _Below:
     """Pairs of a span and each call above it: `row` the span, `call` the call's place in `calls`.
 
     `away` marks those that ran elsewhere: on another lane, or on the call's own lane after the call
-    had left it (an engine's worker goes on to what the call pushed). `some` below are pairs.
+    had left it (an engine's worker goes on to what the call pushed). `some` below are pairs. What a
+    deep tree has no pairs of is far from the call and away: that of the `kinds` is added.
     """
 
     def __init__(self, session: Session, calls: Ints, belonging: Belonging) -> None:
@@ -90,33 +97,54 @@ class _Below:
         last = end[calls].astype(np.int64)
         over = np.flatnonzero(end[self.row] > end[above])
         np.maximum.at(last, self.call[over], end[self.row[over]])
-        self.span = np.maximum(last - start[calls], 0)
         self.start, self.end, moved = awake(session, spans)
-        #: Each call from its start to the end of the last thing it caused, in recorded time.
-        self.reach = Axis(self.start[calls], moved(lane[calls], last))
+        self.far, until, deep = None, last, belonging.deep
+        if deep is not None:
+            walked = deep.walk.calls
+            self.of_far = self.number[walked]
+            first, near = (moved(lane[walked], moment) for moment in (deep.first, deep.until))
+            self.far = Far(deep, self.start, self.end, first, near)
+            until = last.copy()
+            last[self.of_far], until[self.of_far] = deep.last, deep.until
+        self.span = np.maximum(last - start[calls], 0)
+        #: Each call from its start to the end of the last thing it caused that there are pairs of,
+        #: in recorded time.
+        self.reach = Axis(self.start[calls], moved(lane[calls], until))
 
     def _times(self, some: Ints) -> tuple[NDArray[Any], NDArray[Any]]:
         row = self.row[some]
         return self.start[row], self.end[row]
 
-    def length(self, some: Ints) -> Ints:
+    def length(self, some: Ints, kinds: Kinds) -> Ints:
         """For each call the durations of the spans added up."""
         start, end = self._times(some)
-        return totals(self.call[some], np.maximum(end - start, 0), len(self.reach))
+        sums = totals(self.call[some], np.maximum(end - start, 0), len(self.reach))
+        if self.far is not None:
+            length = np.maximum(self.end - self.start, 0)
+            sums[self.of_far] += self.far.total(length, among(self.spans, kinds))
+        return sums
 
-    def union(self, some: Ints) -> Ints:
+    def union(self, some: Ints, kinds: Kinds) -> Ints:
         """For each call the time in which at least one of the spans ran."""
-        return self.reach.covered(self.call[some], *self._times(some))
+        covered = self.reach.covered(self.call[some], *self._times(some))
+        if self.far is not None:
+            one = np.zeros(len(self.spans), np.int8)
+            covered[self.of_far] += self.far.union(among(self.spans, kinds), one)
+        return covered
 
-    def lane_sum(self, some: Ints) -> Ints:
+    def lane_sum(self, some: Ints, kinds: Kinds) -> Ints:
         """For each call the union on each lane, added up over the lanes."""
-        rooms, room = distinct(self.call[some], self.spans["lane"][self.row[some]])
+        lane = self.spans["lane"]
+        rooms, room = distinct(self.call[some], lane[self.row[some]])
         call = rooms[:, 0]
         first = self.reach.start_ns[call]
         axis = Axis(first, first + self.reach.length_ns[call])
-        return totals(call, axis.covered(room, *self._times(some)), len(self.reach))
+        sums = totals(call, axis.covered(room, *self._times(some)), len(self.reach))
+        if self.far is not None:
+            sums[self.of_far] += self.far.union(among(self.spans, kinds), lane)
+        return sums
 
-    def known_sum(self, value: Ints, some: Ints) -> Ints:
+    def known_sum(self, value: Ints, some: Ints, kinds: Kinds = ()) -> Ints:
         """For each call the sum of `value`, a column over all spans, without unknown ones.
 
         -1 where there were values and all were unknown.
@@ -125,9 +153,15 @@ class _Below:
         values, call = value[self.row[some]], self.call[some]
         known = values >= 0
         total = totals(call[known], values[known], count)
-        some_at_all = np.bincount(call, minlength=count) > 0
-        some_known = np.bincount(call[known], minlength=count) > 0
-        return np.where(some_at_all & ~some_known, UNKNOWN, total)
+        at_all = np.bincount(call, minlength=count)
+        measured = np.bincount(call[known], minlength=count)
+        if self.far is not None and kinds:
+            mine, one = among(self.spans, kinds), np.ones(len(value), np.int64)
+            known = mine & (value >= 0)
+            total[self.of_far] += self.far.total(value, known)
+            at_all[self.of_far] += self.far.total(one, mine)
+            measured[self.of_far] += self.far.total(one, known)
+        return np.where((at_all > 0) & (measured == 0), UNKNOWN, total)
 
     def direct(self) -> Ints:
         """How many operators, calls and device spans each call itself owns."""

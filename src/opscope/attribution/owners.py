@@ -8,9 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opscope.attribution.columns import Table
+from opscope.attribution.deep import Deep
 from opscope.model import Kind
 
 Ints = NDArray[np.int64]
+
+#: Trees in which something has more calls above it are not taken by pairs.
+DEEPEST = 64
+#: So many calls may be above anything before that is asked.
+_USUAL = 8
 
 
 def owner_rows(spans: Table) -> Ints:
@@ -51,6 +57,39 @@ def _without_circles(up: Ints, calls: Ints) -> Ints:
 
 def ancestors(up: Ints, rows: NDArray[Any]) -> tuple[Ints, Ints]:
     """Pairs (row, row of a call above it) for each of `rows` and every call above."""
+    below, above, _ = _climbed(up, rows, len(up))
+    return below, above
+
+
+def lineage(spans: Table, up: Ints, rows: NDArray[Any]) -> tuple[Ints, Ints, Deep | None]:
+    """The pairs of `ancestors`. In trees of calls with more than `DEEPEST` above something only
+    those that are near in time, and what else can be known of these trees."""
+    below, above, left = _climbed(up, rows, min(_USUAL, DEEPEST))
+    if not len(left):
+        return below, above, None
+    # Before the pairs are many: is anything deeper?
+    left = np.unique(left)
+    for _ in range(DEEPEST - _USUAL):
+        left = np.unique(up[left])
+        left = left[left >= 0]
+    if not len(left):
+        return *ancestors(up, rows), None
+    calls = np.flatnonzero(spans["kind"] == int(Kind.CALL))
+    top = _tops(up, calls)
+    deep = np.zeros(len(up), bool)
+    deep[top[left]] = True
+    mine = deep[top[calls]]
+    owned = rows[up[rows] >= 0]
+    under = deep[top[up[owned]]]
+    found = Deep(spans, up, calls[mine], owned[under])
+    below, above = ancestors(up, owned[~under])
+    row, number = found.near
+    above = np.concatenate((above, found.walk.calls[number]))
+    return np.concatenate((below, row)), above, found
+
+
+def _climbed(up: Ints, rows: NDArray[Any], most: int) -> tuple[Ints, Ints, Ints]:
+    """Pairs as from `ancestors` with up to `most` calls above each, and the calls above those."""
     below: list[Ints] = [np.empty(0, np.int64)]
     above: list[Ints] = [np.empty(0, np.int64)]
     row = rows.astype(np.int64)
@@ -58,8 +97,17 @@ def ancestors(up: Ints, rows: NDArray[Any]) -> tuple[Ints, Ints]:
     while True:
         keep = call >= 0
         row, call = row[keep], call[keep]
-        if not len(row):
-            return np.concatenate(below), np.concatenate(above)
+        if not len(row) or len(below) > most:
+            return np.concatenate(below), np.concatenate(above), call
         below.append(row)
         above.append(call)
         call = up[call]
+
+
+def _tops(up: Ints, calls: Ints) -> Ints:
+    """For each of `calls` the outermost call above it, or itself; a column over all spans."""
+    top = np.arange(len(up))
+    top[calls] = np.where(up[calls] >= 0, up[calls], calls)
+    while not np.array_equal(further := top[top[calls]], top[calls]):
+        top[calls] = further
+    return top
