@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from opscope.analyse.basis import basis
 from opscope.analyse.overhead import overhead
 from opscope.analyse.summary import OpRow, summary
+from opscope.attribution.folds import DEEPEST, LONGEST
 from opscope.model import Op, Process, Session
 
 #: A first call is worth a word when it took more than this many times the median.
@@ -49,6 +51,7 @@ def notes(session: Session) -> tuple[Note, ...]:
         *_about_overhead(session),
         *_about_processes(session),
         *_about_calls(rows),
+        *_about_depth(rows, basis(session).attribution.paths.cut),
         *_about_first_calls(rows),
         *_about_sight(session),
         *_about_unused(session.ops, rows),
@@ -111,6 +114,24 @@ def _about_calls(rows: Sequence[OpRow]) -> Iterator[Note]:
             count = sum(touched.values())
             text = one if count == 1 else many
             yield Note(flag, f"{_count(count, 'call')} of {_listed(list(touched))} {text}")
+
+
+def _about_depth(rows: Sequence[OpRow], cut: int) -> Iterator[Note]:
+    for row in rows:
+        if row.folded:
+            name, some = _short("::".join(row.path)), _count(row.folded, "call")
+            text = (
+                f"{name}: {some} of {row.calls:,} lie in others of it, more than {DEEPEST} calls"
+                " deep. One row holds them all: what they share counts once, and to the first of"
+                " them the later ones are elsewhere"
+            )
+            yield Note("folded", text)
+    if cut:
+        yield Note(
+            "cut off",
+            f"{_count(cut, 'call')} would have more than {LONGEST} names in a path, and begin one"
+            " of their own",
+        )
 
 
 def _about_first_calls(rows: Sequence[OpRow]) -> Iterator[Note]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opscope.attribution import UNKNOWN, Attribution
+from opscope.attribution.ranges import awake
 from opscope.attribution.totals import totals
 from opscope.model import Kind, Phase
 
@@ -125,6 +126,37 @@ def add_up(columns: Mapping[str, Ints], group: Ints, count: int) -> list[dict[st
             for value, yes in zip(total.tolist(), known.tolist(), strict=True)
         ]
     return [{key: sums[key][number] for key in sums} for number in range(count)]
+
+
+def once(attribution: Attribution, columns: Mapping[str, Ints]) -> dict[str, Ints]:
+    """The columns of calls so that sums over a path count once what calls on it have in common.
+
+    Only calls that are folded have: one that lies in another on the same path is part of what that
+    one caused, and where it ran during it, on its lane, of its sub-operators.
+    """
+    found = dict(columns)
+    inner, outer = attribution.paths.folded
+    if not len(inner):
+        return found
+    spans, calls = attribution.session.spans, attribution.calls
+    during = spans["lane"][inner] == spans["lane"][outer]
+    during &= spans["start_ns"][inner] < spans["end_ns"][outer]
+    mine, nested = np.searchsorted(calls, inner), np.searchsorted(calls, inner[during])
+    for key in BESIDE_KEYS:
+        if key != "queue_ns":
+            # What a call waited in its sub-operators is its own unless it is one of them itself.
+            these = nested if key == "sub_wait_ns" else mine
+            found[key] = columns[key].copy()
+            found[key][these] = np.minimum(columns[key][these], 0)
+    start, end, _ = awake(attribution.session, spans)
+    inner, outer = inner[during], outer[during]
+    shared = np.maximum(np.minimum(end[inner], end[outer]) - start[inner], 0)
+    shared = np.minimum(shared, columns["wall_ns"][nested])
+    taken = totals(np.searchsorted(calls, outer), shared, len(calls))
+    taken = np.minimum(taken, np.maximum(columns["sub_ns"], 0))
+    for key in ("wall_ns", "sub_ns"):
+        found[key] = columns[key] - taken
+    return found
 
 
 def single(columns: Mapping[str, Ints]) -> list[dict[str, Any]]:

@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opscope.analyse.basis import basis
-from opscope.analyse.rows import PHASE_WORDS, TIME_KEYS, Timed, add_up, sub_counts, time_columns
+from opscope.analyse.rows import (
+    PHASE_WORDS,
+    TIME_KEYS,
+    Timed,
+    add_up,
+    once,
+    sub_counts,
+    time_columns,
+)
 from opscope.analyse.stats import spread
 from opscope.model import Flag, Session
 
@@ -20,7 +28,10 @@ Ints = NDArray[np.int64]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpRow(Timed):
     """Times are sums over all calls, incomplete ones included; mean, percentiles, largest and first
-    are of the wall time of the calls that ended, in nanoseconds, `None` where none did."""
+    are of the wall time of the calls that ended, in nanoseconds, `None` where none did.
+
+    Calls so deep in each other that one row holds them (`folded` of them lie in others of it) share
+    time and what they caused: the sums have it once."""
 
     KEYS: ClassVar[tuple[str, ...]] = (
         *("op", "key", "host", "kind", "site", "path", "phase", "calls", "subs"),
@@ -52,6 +63,7 @@ class OpRow(Timed):
     lossy: int
     paused: int
     outlived: int
+    folded: int
 
 
 def summary(session: Session) -> tuple[OpRow, ...]:
@@ -73,10 +85,11 @@ def _rows(session: Session) -> tuple[OpRow, ...]:
     columns = time_columns(attribution)
     wall = columns["wall_ns"]
     ended = (attribution.flags & Flag.INCOMPLETE) == 0
-    times = add_up(columns | {"subs": sub_counts(attribution)}, group, count)
+    times = add_up(once(attribution, columns) | {"subs": sub_counts(attribution)}, group, count)
     spreads = spread(group[ended], wall[ended], count)
     first = _first(group[ended], spans["start_ns"][calls][ended], wall[ended])
     number = np.bincount(group, minlength=count).tolist()
+    folded = np.bincount(paths.of_call[paths.folded[0]], minlength=count).tolist()
     flagged = {
         flag: np.bincount(group[(attribution.flags & flag) != 0], minlength=count).tolist()
         for flag in Flag
@@ -105,6 +118,7 @@ def _rows(session: Session) -> tuple[OpRow, ...]:
             lossy=flagged[Flag.LOSSY][node],
             paused=flagged[Flag.PAUSED][node],
             outlived=flagged[Flag.OUTLIVED][node],
+            folded=folded[node],
             **times[node],
         )
         for node in range(count)
