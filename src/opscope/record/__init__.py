@@ -1,6 +1,13 @@
 """The hot path: recorder, current call, tasks handed to other threads, waits that can be seen."""
 
-from opscope.record.adopt import InFlight, adopt, everywhere, on_stacks, settle
+from opscope.record.adopt import (
+    InFlight,
+    adopt,
+    everywhere,
+    on_stacks,
+    put_suspended,
+    settle,
+)
 from opscope.record.chosen import in_use, operators_in_c, recorder_class
 from opscope.record.clock import Clock, SystemClock
 from opscope.record.recorder import BOUND, Recorder, Row, Sink
@@ -25,6 +32,7 @@ __all__ = [
     "in_use",
     "on_stacks",
     "operators_in_c",
+    "put_suspended",
     "recorder_class",
     "settle",
 ]

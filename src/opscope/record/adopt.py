@@ -33,6 +33,7 @@ class InFlight:
     frame: Frame | None  #: the frame it has, of this recording or an earlier one
     bind: Callable[[Frame], None]  #: gives the host the frame to leave when the call ends
     used: Callable[[], int] | None = None  #: its CPU time so far, where its thread does not tell
+    asleep_ns: int = 0  #: since when it has been suspended; 0: it has not
 
 
 def everywhere() -> Iterator[tuple[int, int, FrameType]]:
@@ -119,10 +120,20 @@ def settle(recorder: Recorder) -> None:
         else:
             continue
         if scope.claim(frame):
+            if call.asleep_ns:
+                put_suspended(recorder, frame, call.asleep_ns, now)
             span = frame.task or frame.call
             recorder.end(span, flags=Flag.INCOMPLETE, cpu_ns=used, end_ns=now)
         scope.pull(frame)  # its host may be gone when it ends
     _forget_waits(recorder)
+
+
+def put_suspended(recorder: Recorder, frame: Frame, start_ns: int, end_ns: int) -> None:
+    """Take the suspension of a generator or coroutine, a wait of the call itself."""
+    recorder.put(
+        (recorder.next_id(), frame.call, recorder.name("suspended"), Kind.WAIT, frame.phase,
+         Flag.SUSPENDED, frame.lane, frame.lane, start_ns, end_ns, 0, -1)
+    )  # fmt: skip
 
 
 def _forget_waits(recorder: Recorder) -> None:

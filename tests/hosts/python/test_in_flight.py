@@ -9,6 +9,7 @@ from tests.hosts.checks import Scene, parts
 from tests.hosts.python.ways import Act, Sub, Way, finish, in_a_generator, way
 
 from opscope import custom_op
+from opscope.model import Kind
 from opscope.testing import assert_restored
 
 
@@ -107,6 +108,27 @@ def test_it_begins_in_a_pause(way: Way, act: Act, scene: Scene, sub: Sub) -> Non
     assert [row.path for row in scene.calls("sub")] == [("around", "it", "sub"), ("around", "sub")]
     sub_ns = row.wall_ns + 5
     assert scene.parts("around") == {"wall": sub_ns + 1, "python": 1, "sub": sub_ns}
+
+
+def test_it_is_suspended_when_recording_stops(scene: Scene, act: Act) -> None:
+    @custom_op("items")
+    def items() -> Iterator[int]:
+        scene.tick(10)
+        yield 1
+
+    @custom_op("around")
+    def around(it: Iterator[int]) -> None:
+        next(it)
+        scene.tick(100)
+        scene.idle(20)
+        act(scene.profile.stop)
+
+    with assert_restored():
+        scene.profile.start()
+        around(items())
+        finish(scene)
+    assert scene.parts("items") == {"wall": 130, "python": 10, "wait": 120}
+    assert scene.named(Kind.WAIT) == [("suspended", "items", 120)]
 
 
 def test_nested_calls(scene: Scene, act: Act, sub: Sub) -> None:

@@ -55,7 +55,8 @@ def _running(recorder: Recorder) -> Iterator[InFlight]:
         return
     for steps in suspended(recorder):
         used = steps.used_so_far
-        yield InFlight(0, 0, -1, Phase.NONE, steps.frame, steps.take, used)
+        asleep_ns = steps.asleep_ns
+        yield InFlight(0, 0, -1, Phase.NONE, steps.frame, steps.take, used, asleep_ns)
     blocks = entries()
     for thread, depth, frame in everywhere():
         for entry in blocks.pop(frame, ()):

@@ -7,7 +7,7 @@ from typing import Any
 
 from opscope.hosts.python.operators import HOST, Marked, end
 from opscope.model import Flag, Kind
-from opscope.record import Recorder, scope, watch
+from opscope.record import Recorder, put_suspended, scope, watch
 from opscope.record.scope import Frame
 
 
@@ -73,7 +73,7 @@ class Steps:
                 self.task = task, recorder.cpu()
                 return
             if self.asleep_ns:
-                _suspended(recorder, frame, self.asleep_ns, recorder.now())
+                put_suspended(recorder, frame, self.asleep_ns, recorder.now())
                 self.asleep_ns = 0
             frame.cpu = recorder.cpu() - self.used
         except Exception as error:
@@ -123,7 +123,7 @@ class Steps:
         recorder = frame.recorder
         try:
             if self.asleep_ns and not recorder.closed and recorder.here().lane != frame.lane:
-                _suspended(recorder, frame, self.asleep_ns, recorder.now())
+                put_suspended(recorder, frame, self.asleep_ns, recorder.now())
         except Exception as error:
             recorder.fault(HOST, error)
         end(frame, flags, self.used_so_far())
@@ -144,13 +144,6 @@ def suspended(recorder: Recorder) -> list[Steps]:
         for steps in list(_begun.values())
         if steps.asleep_ns and steps.frame is not None and steps.frame.recorder is recorder
     ]
-
-
-def _suspended(recorder: Recorder, frame: Frame, start_ns: int, end_ns: int) -> None:
-    recorder.put(
-        (recorder.next_id(), frame.call, recorder.name("suspended"), Kind.WAIT, frame.phase,
-         Flag.SUSPENDED, frame.lane, frame.lane, start_ns, end_ns, 0, -1)
-    )  # fmt: skip
 
 
 def stepwise(steps: Steps, inner: Any) -> Generator[Any, Any, Any]:
