@@ -47,6 +47,27 @@ def test_a_call_in_a_call_is_taken_from_both() -> None:
     assert parts(made, "A") == {"wall": 9880, "python": 8000 - 10 - 100, "sub": 1990}
 
 
+def test_what_runs_while_a_sub_operator_is_suspended_is_not_taken_from_that() -> None:
+    made = recorded(
+        [
+            span(1, "A", Kind.CALL, 0, 10_000),
+            span(2, "G", Kind.CALL, 1000, 9000, owner=1),
+            span(3, "suspended", Kind.WAIT, 2000, 8000, owner=2, flags=Flag.SUSPENDED),
+            span(4, "B", Kind.CALL, 3000, 5000, owner=1),
+            span(5, "collect", Kind.RUNTIME, 6000, 7000),
+        ]
+    )
+    assert parts(made, "B") == {"wall": 1990, "python": 1990}
+    wait = 6000 - 2
+    assert parts(made, "G") == {"wall": 1970 + wait, "python": 2000 - 10 - 20, "wait": wait}
+    assert parts(made, "A") == {
+        "wall": 10_000 - 10 - (10 + 100) * 2 - (2 + 20) - (4 + 7),
+        "python": 5000 - 10 - 100 - 100 - 7,
+        "sub": 1990 + 1990 - (2 + 20),
+        "runtime": 1000 - 4,
+    }
+
+
 def test_all_there_is_in_a_sub_operator_is_taken_from_it() -> None:
     made = recorded(
         [

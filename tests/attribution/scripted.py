@@ -51,8 +51,10 @@ class Run:
         for what, how in acts:
             if what == "call":
                 began, paused = self.now, self._paused()
-                self.call(how, me, "B")
-                truth["sub"] += self.now - began - (self._paused() - paused)
+                inner = self.truth[self.call(how, me, "B")]
+                truth["sub"] += self.now - began - (self._paused() - paused) - inner["asleep"]
+                # While what it called sleeps the time is its own again, and here it only waits.
+                truth["wait"] += inner["asleep"]
             else:
                 self._act(what, how, me)
         truth["wall"] = self.now - start - sum(e - s for _, s, e in self.pauses if s >= start)
@@ -83,6 +85,7 @@ class Run:
         else:
             self._spend(what, how, me, busy=what in ("op", "runtime"))
             truth[{"op": "sub", "asleep": "wait"}.get(what, what)] += how
+            truth["asleep"] += how if what == "asleep" else 0
 
     def _spend(self, what: str, how: int, me: int, *, busy: bool, cpu_known: bool = True) -> None:
         kinds = {"op": Kind.OP, "runtime": Kind.RUNTIME, "dispatch": Kind.DISPATCH}

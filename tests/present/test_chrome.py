@@ -253,6 +253,8 @@ def lines_of_a_session(draw: st.DrawFn) -> list[Line]:
             "submitted_lane": draw(st.sampled_from("ab")),
             "cpu_ns": draw(st.integers(-1, 10)),
         }
+        if kind == Kind.WAIT and draw(st.booleans()):
+            more["flags"] = Flag.SUSPENDED
         length = draw(st.integers(0, 20))
         name = draw(st.sampled_from(["A", "B"]))
         made.append(span(ident, name, kind, start, start + length, **more))

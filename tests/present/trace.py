@@ -8,7 +8,9 @@ from collections import defaultdict
 from decimal import Decimal
 from typing import Any
 
-from opscope.model import Session
+import numpy as np
+
+from opscope.model import Flag, Kind, Session
 from opscope.present import write_chrome
 
 Event = dict[str, Any]
@@ -80,24 +82,30 @@ def _arrows_bind(found: list[Event], lanes: dict[tuple[int, int], list[Event]]) 
 
 
 def _holes_are_free(session: Session, found: list[Event]) -> None:
-    """Own time overlaps nothing that lies inside its call on its lane."""
+    """Own time overlaps nothing that lies inside its call on its lane, but what was suspended."""
     spans = session.spans
     row = {ident: index for index, ident in enumerate(spans["id"].tolist())}
     zero = session.start_ns
+    asleep = (spans["kind"] == Kind.WAIT) & (spans["flags"] & Flag.SUSPENDED != 0)
     for event in slices(found):
         if "id" in event["args"]:
             continue
         call = spans[row[event["args"]["call"]]]
         start, end = event["ts"] + zero, event["ts"] + event["dur"] + zero
         assert call["start_ns"] <= start < end <= call["end_ns"]
+        waits = asleep & (spans["owner"] == call["id"]) & (spans["end_ns"] <= start)
+        woken = max(call["start_ns"], spans["end_ns"][waits].max(initial=0))
         inside = (
             (spans["lane"] == call["lane"])
             & (spans["id"] != call["id"])
-            & (spans["start_ns"] > call["start_ns"])
+            & (spans["start_ns"] > woken)
             & (spans["kind"] < 8)
             & (spans["end_ns"] > spans["start_ns"])
         )
         overlap = inside & (spans["start_ns"] < end) & (spans["end_ns"] > start)
+        covered = asleep & (spans["start_ns"] <= start) & (spans["end_ns"] >= end)
+        assert call["id"] not in spans["owner"][covered]
+        overlap &= ~(covered | np.isin(spans["id"], spans["owner"][covered]))
         assert not overlap.any()
 
 

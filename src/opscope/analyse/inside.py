@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from opscope.model import Rows
+from opscope.attribution.columns import Table
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -17,7 +17,7 @@ Bools = NDArray[np.bool_]
 _STEPS = 8
 
 
-def pairs(spans: Rows, around: Ints, rows: Ints) -> tuple[Ints, Ints]:
+def pairs(spans: Table, around: Ints, rows: Ints) -> tuple[Ints, Ints]:
     """Pairs (row, row of a span around it) of all spans whose direct content each of `rows` is.
 
     That is the one around it; and where it ends after that one, the next one up as well, and so on.

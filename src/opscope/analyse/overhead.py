@@ -80,8 +80,8 @@ def without_overhead(attribution: Attribution) -> Attribution:
     The inside of a span is taken from what it counts as, the outside from the own time of what is
     around it, and of a sub-operator both of all there is in it.
     """
-    session, parts = attribution.session, attribution.parts
-    spans, parent = session.spans, attribution.nesting.parent
+    session, parts, running = attribution.session, attribution.parts, attribution.running
+    spans = session.spans
     if not len(parts.rows):
         return attribution
     cost = _Costs(session)
@@ -89,7 +89,9 @@ def without_overhead(attribution: Attribution) -> Attribution:
     within = _sums_below(attribution, cost.inside + cost.outside, extra)
 
     clear = among(spans, _CLEAR)
-    around = looking_through(parent, clear)
+    inner = looking_through(running.parent, clear[running.row])[: len(spans)]
+    around = np.where(inner >= 0, running.row[inner], -1)
+    around[running.asleep] = running.whose
     group = np.full(len(spans), -1, np.int64)
     group[parts.rows] = np.arange(len(parts.rows))
     # Row -1 stands for none here: what it reads is the last row, and is not used.
@@ -157,15 +159,19 @@ def _handed_over_by(session: Session, attribution: Attribution, cost: _Costs) ->
 
 
 def _sums_below(attribution: Attribution, each: Ints, extra: Ints) -> Ints:
-    """By row: the cost of all that lies in a span on its lane, and its own extra."""
-    parent, depth = attribution.nesting.parent, attribution.nesting.depth
-    below: Ints = extra.copy()
+    """By row: the cost of all that ran in a span on its lane, and its own extra."""
+    running, count = attribution.running, len(each)
+    parent, depth, row = running.parent, running.depth, running.row
+    below: Ints = np.append(extra, np.zeros(len(row) - count, np.int64))
+    each = np.append(each, np.zeros(len(row) - count, np.int64))  # once, where it began
+    np.add.at(below, running.whose, each[running.asleep])
+    each[running.asleep] = 0
     order = np.argsort(depth, kind="stable")
     levels = np.searchsorted(depth[order], np.arange(int(depth.max(initial=0)) + 2))
     for level in range(len(levels) - 2, 0, -1):
         rows = order[levels[level] : levels[level + 1]]
         np.add.at(below, parent[rows], each[rows] + below[rows])
-    return below
+    return below if len(row) == count else totals(row, below, count)
 
 
 def _reduced(parts: Parts, own: Ints, less: dict[str, Ints]) -> Parts:

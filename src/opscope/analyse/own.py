@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from opscope.analyse.basis import Basis, basis
 from opscope.analyse.inside import holes, pairs
-from opscope.attribution import UNKNOWN, among, looking_through
+from opscope.attribution import UNKNOWN, Running, among, looking_through
 from opscope.attribution.cover import Axis
 from opscope.attribution.ranges import pauses
 from opscope.attribution.totals import totals
@@ -48,51 +48,92 @@ class OwnTime:
 def own_time(session: Session) -> OwnTime:
     """The stretches of own time of all calls. Time in which recording was paused is left out."""
     base = basis(session)
-    spans, parent = session.spans, base.attribution.nesting.parent
-    call = _call_of_box(base)
+    # Nobody's own time is in a suspension of theirs, and everybody's goes on in those of others.
+    running = base.attribution.running
+    places, row = running.places, running.row
+    call = _call_of_box(running)
     boxes = np.flatnonzero(call >= 0)
-    number = np.full(len(spans), -1, np.int64)
+    number = np.full(len(places), -1, np.int64)
     number[boxes] = np.arange(len(boxes))
-    edge = spans["end_ns"][call[boxes]]  # an annotation may reach beyond its call
-    axis = Axis(spans["start_ns"][boxes], np.minimum(spans["end_ns"][boxes], edge))
-    below, above = pairs(spans, parent, np.arange(len(spans)))
+    edge = places["end_ns"][call[boxes]]  # an annotation may reach beyond its call
+    axis = Axis(places["start_ns"][boxes], np.minimum(places["end_ns"][boxes], edge))
+    below, above = pairs(places, running.parent, np.arange(len(places)))
     inside = number[above] >= 0
     below, above = below[inside], above[inside]
-    placed = axis.place(number[above], spans["start_ns"][below], spans["end_ns"][below])
-    asleep = axis.place(*pauses(session, boxes))
-    group, start, end = (np.concatenate(pair) for pair in zip(placed, asleep, strict=True))
+    placed = axis.place(number[above], places["start_ns"][below], places["end_ns"][below])
+    stopped = axis.place(*pauses(session, row[boxes]))
+    group, start, end = (np.concatenate(pair) for pair in zip(placed, stopped, strict=True))
     group, start, end = holes(axis.origin, axis.length_ns, group, start, end)
     shift = axis.start_ns[group] - axis.origin[group]
+    start, end = start + shift, end + shift
 
-    waiting = (spans["kind"] == Kind.WAIT)[below]
+    waiting = (places["kind"] == Kind.WAIT)[below]
     known = axis.covered(
         number[above[waiting]],
-        spans["start_ns"][below[waiting]],
-        spans["end_ns"][below[waiting]],
+        places["start_ns"][below[waiting]],
+        places["end_ns"][below[waiting]],
     )
-    seen = totals(call[boxes], known, len(spans))
+    seen = totals(row[call[boxes]], known, len(session.spans))
     sort, python, hidden = _sorts(base, seen)
-    of = call[boxes[group]]
+    box = row[boxes[group]]
+    of = row[call[boxes[group]]]
+    if running.any:
+        which, start, end = _cut(session, running, box, start, end)
+        box, of = box[which], of[which]
     return OwnTime(
         call=of,
-        box=boxes[group],
-        start_ns=start + shift,
-        end_ns=end + shift,
+        box=box,
+        start_ns=start,
+        end_ns=end,
         sort=sort[of],
         python_ns=python[of],
         wait_ns=hidden[of],
     )
 
 
-def _call_of_box(base: Basis) -> Ints:
-    """For each span, by row, the call whose own time shows in it: of a call itself, of an
+def _call_of_box(running: Running) -> Ints:
+    """For each place the place of the call whose own time shows in it: of a call itself, of an
     annotation the call directly around it; -1 for all else."""
-    spans = base.session.spans
-    clear = among(spans, (Kind.RANGE, Kind.STEP))
-    call = spans["kind"] == Kind.CALL
-    around = looking_through(base.attribution.nesting.parent, clear)
-    boxed = clear & (around >= 0) & call[around] if len(spans) else clear
-    return np.where(call, np.arange(len(spans)), np.where(boxed, around, -1))
+    places = running.places
+    clear = among(places, (Kind.RANGE, Kind.STEP))
+    call = places["kind"] == Kind.CALL
+    around = looking_through(running.parent, clear)
+    boxed = clear & (around >= 0) & call[around] if len(places) else clear
+    return np.where(call, np.arange(len(places)), np.where(boxed, around, -1))
+
+
+def _cut(
+    session: Session, running: Running, box: Ints, start: Ints, end: Ints
+) -> tuple[Ints, Ints, Ints]:
+    """(index, start, end): the stretches cut wherever somebody on their lane fell asleep or woke.
+
+    A step may take no time, but what is drawn in the suspensions around it must not cross them.
+    """
+    spans, asleep = session.spans, running.asleep
+    lane, edge_lane = spans["lane"][box], spans["lane"][asleep]
+    by_lane = np.argsort(lane, kind="stable")
+    lane = lane[by_lane]
+    some: list[Ints] = []
+    inside: list[Ints] = []
+    for one in np.unique(edge_lane).tolist():
+        rows = by_lane[slice(*np.searchsorted(lane, (one, one + 1)))]
+        here = asleep[edge_lane == one]
+        edge = np.unique((spans["start_ns"][here], spans["end_ns"][here]))
+        first = np.searchsorted(edge, start[rows], side="right")
+        count = np.maximum(np.searchsorted(edge, end[rows]) - first, 0)
+        cut = np.flatnonzero(count)
+        count = count[cut]
+        offset = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+        some.append(np.repeat(rows[cut], count))
+        inside.append(edge[np.repeat(first[cut], count) + offset])
+    if not any(map(len, some)):
+        return np.arange(len(box)), start, end
+    which = np.concatenate((np.arange(len(box)), *some))
+    begin = np.concatenate((start, *inside))
+    order = np.lexsort((begin, which))
+    which, begin = which[order], begin[order]
+    more = np.append(which[1:] == which[:-1], False)
+    return which, begin, np.where(more, np.append(begin[1:], 0), end[which])
 
 
 def _sorts(base: Basis, seen: Ints) -> tuple[Ints, Ints, Ints]:
@@ -100,7 +141,7 @@ def _sorts(base: Basis, seen: Ints) -> tuple[Ints, Ints, Ints]:
     attribution, count = base.attribution, len(seen)
     calls, place, parts = attribution.calls, attribution.place, attribution.parts
     wait, python = parts.wait[place], parts.python[place]
-    hidden = np.maximum(wait - seen[calls], 0)
+    hidden = np.maximum(wait - parts.suspended[place] - seen[calls], 0)
     sort = np.where(hidden > 0, int(Own.OWN), int(Own.PURE_PYTHON))
     sort = np.where(python == UNKNOWN, int(Own.UNTRACKED), sort)
     sort = np.where(parts.native[place] != UNKNOWN, int(Own.NATIVE), sort)

@@ -6,6 +6,7 @@ from opscope.attribution.nesting import Nesting, nest
 from opscope.attribution.owners import ancestors, owner_rows
 from opscope.attribution.parts import UNKNOWN, Parts
 from opscope.attribution.paths import BACKWARD_PREFIX, Paths
+from opscope.attribution.running import Running
 
 __all__ = [
     "BACKWARD_PREFIX",
@@ -14,6 +15,7 @@ __all__ = [
     "Nesting",
     "Parts",
     "Paths",
+    "Running",
     "among",
     "ancestors",
     "attribute",

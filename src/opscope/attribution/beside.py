@@ -55,14 +55,18 @@ def beside(session: Session, calls: Ints, parts: Parts, belonging: Belonging) ->
     seen = any("device" in sight.sees for sight in session.sight)
     if not seen and not (among(spans, on_device) & (belonging.up >= 0)).any():
         device_ns[:] = device_union[:] = UNKNOWN
-    python, wait, sub = (_by_row(session, parts, which) for which in ("python", "wait", "sub"))
+    python, wait = _by_row(session, parts, parts.python), _by_row(session, parts, _waited(parts))
+    sub, asleep = (
+        _by_row(session, parts, which)[calls] for which in (parts.sub, parts.sub_suspended)
+    )
     submitted = spans["submitted_ns"][calls]
     waited = np.maximum(spans["start_ns"][calls] - submitted, 0)
     away = np.flatnonzero(below.away)
     here = np.flatnonzero((below.kind == int(Kind.CALL)) & ~below.away)
     tasks = away[below.kind[away] == int(Kind.TASK)]
+    idle = below.known_sum(wait, here)
     return Beside(
-        sub_wait=np.minimum(below.known_sum(wait, here), sub[calls]),
+        sub_wait=np.minimum(np.where(asleep > 0, np.maximum(idle, 0) + asleep, idle), sub),
         elsewhere=below.lane_sum(away, _HOSTED),
         elsewhere_union=below.union(away, _HOSTED),
         elsewhere_python=below.known_sum(python, tasks, (Kind.TASK,)),
@@ -170,8 +174,13 @@ class _Below:
         return np.bincount(owner, minlength=len(self.reach)).astype(np.int64)
 
 
-def _by_row(session: Session, parts: Parts, which: str) -> Ints:
+def _waited(parts: Parts) -> Ints:
+    """What calls and tasks waited while they were not suspended."""
+    return np.where(parts.wait == UNKNOWN, UNKNOWN, parts.wait - parts.suspended)
+
+
+def _by_row(session: Session, parts: Parts, values: Ints) -> Ints:
     """A column of the parts as a column over all spans; -1 for what has no parts."""
     column = np.full(len(session.spans), UNKNOWN, np.int64)
-    column[parts.rows] = getattr(parts, which)
+    column[parts.rows] = values
     return column

@@ -14,6 +14,7 @@ from opscope.attribution.nesting import Nesting, nest
 from opscope.attribution.owners import owner_rows
 from opscope.attribution.parts import Parts, split
 from opscope.attribution.paths import Paths, call_paths
+from opscope.attribution.running import Running, running
 from opscope.model import Flag, Kind, Session
 
 Ints = NDArray[np.int64]
@@ -24,7 +25,8 @@ class Attribution:
     """A session's spans explained: `calls` are the rows of its calls, `place` theirs in `parts`."""
 
     session: Session
-    nesting: Nesting
+    nesting: Nesting  #: by time alone, as spans are drawn
+    running: Running  #: the same without those who were suspended
     owner: Ints  #: row of each span's owner, -1: none
     paths: Paths
     parts: Parts  #: of calls and tasks
@@ -39,7 +41,8 @@ def attribute(session: Session) -> Attribution:
     spans = Columns(session.spans)
     up = owner_rows(spans)
     nesting = nest(spans)
-    belonging = Belonging(spans, nesting, up)
+    ran = running(spans, nesting, up)
+    belonging = Belonging(spans, ran, up)
     parts = split(session, belonging)
     calls = np.flatnonzero(spans["kind"] == int(Kind.CALL)).astype(np.int64)
     place = np.searchsorted(parts.rows, calls).astype(np.int64)
@@ -54,5 +57,14 @@ def attribute(session: Session) -> Attribution:
     ):
         flags |= np.where(which, int(flag), 0)
     return Attribution(
-        session, nesting, up, call_paths(spans, up, calls), parts, calls, place, around, flags
+        session=session,
+        nesting=nesting,
+        running=ran,
+        owner=up,
+        paths=call_paths(spans, up, calls),
+        parts=parts,
+        calls=calls,
+        place=place,
+        beside=around,
+        flags=flags,
     )

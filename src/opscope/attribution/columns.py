@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from opscope.model import Rows
+from opscope.model import SPAN, Rows
 
 
 class Columns:
@@ -20,9 +20,17 @@ class Columns:
     def __init__(self, spans: Rows) -> None:
         self.spans = spans
         self._made: dict[str, NDArray[Any]] = {}
+        self._count = len(spans)
+
+    @classmethod
+    def made(cls, columns: dict[str, NDArray[Any]]) -> Columns:
+        """Of nothing but these columns."""
+        made = cls(np.empty(0, SPAN))
+        made._made, made._count = columns, len(next(iter(columns.values())))
+        return made
 
     def __len__(self) -> int:
-        return len(self.spans)
+        return self._count
 
     def __getitem__(self, field: str) -> NDArray[Any]:
         column = self._made.get(field)

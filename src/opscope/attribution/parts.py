@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from opscope.attribution.belonging import Belonging, among
 from opscope.attribution.cover import Axis, layers
+from opscope.attribution.cpu import child_cpu
 from opscope.attribution.ranges import losses, pauses
-from opscope.attribution.totals import totals
 from opscope.model import Flag, Kind, Session
 
 Ints = NDArray[np.int64]
@@ -28,6 +28,8 @@ class Parts:
     """Columns in nanoseconds, one entry for each of `rows` (calls and tasks, as rows of the spans).
 
     `python`, `native` and `wait` are -1 where they were not measured; the sum rule takes that as 0.
+    `suspended` is what of `wait` was suspension, and `sub_suspended` what of `sub` was time in
+    which the call and all it had caused were suspended.
     """
 
     rows: Ints
@@ -39,6 +41,8 @@ class Parts:
     dispatch: Ints
     runtime: Ints
     untracked: Ints
+    suspended: Ints
+    sub_suspended: Ints
     estimated: Bools
     paused: Bools
     lossy: Bools
@@ -49,16 +53,22 @@ def split(session: Session, belonging: Belonging) -> Parts:
     spans, rows = belonging.spans, belonging.rows
     axis = Axis(spans["start_ns"][rows], spans["end_ns"][rows])
     waits = among(spans, (Kind.WAIT,))
-    asleep = waits & ((spans["flags"] & int(Flag.SUSPENDED)) != 0)
-    paused, sub, suspended, runtime, dispatch, known = layers(
+    waits[belonging.running.asleep] = False
+    stopped = pauses(session, rows)
+    paused, sub, alone, runtime, dispatch, known = layers(
         axis,
-        pauses(session, rows),
+        stopped,
         belonging.subs(),
-        belonging.own(asleep),
+        belonging.suspensions(),
         belonging.own(among(spans, (Kind.RUNTIME,))),
         belonging.own(among(spans, (Kind.DISPATCH,))),
-        belonging.own(waits & ~asleep),
+        belonging.own(waits),
     )
+    # While nothing of its own runs a call is suspended; if what it caused is too, that is `sub`.
+    suspended = alone
+    if belonging.running.any:
+        suspended = layers(axis, stopped, belonging.present(), belonging.suspensions())[2]
+    sub = sub + alone - suspended
     gap = axis.length_ns - paused - sub - suspended - runtime - dispatch
     python, wait, untracked, estimated = _share_gap(session, belonging, gap, known)
 
@@ -78,6 +88,8 @@ def split(session: Session, belonging: Belonging) -> Parts:
         dispatch=dispatch,
         runtime=runtime,
         untracked=untracked,
+        suspended=suspended,
+        sub_suspended=alone - suspended,
         estimated=estimated & ~lossy & ~native,
         paused=paused > 0,
         lossy=lossy,
@@ -90,9 +102,9 @@ def _share_gap(
     """Own time into (python, wait, untracked, estimated), from known waits and thread CPU time."""
     spans, rows = belonging.spans, belonging.rows
     cpu, flags = spans["cpu_ns"][rows], spans["flags"][rows]
-    child_cpu, guessed = _child_cpu(belonging)
+    of_children, guessed = child_cpu(belonging)
     # CPU used outside every child; during a known wait the thread is taken to use none.
-    busy = np.maximum(cpu - child_cpu, 0)
+    busy = np.maximum(cpu - of_children, 0)
     free = gap - known
     hidden = np.clip(free - busy, 0, free)
 
@@ -104,22 +116,6 @@ def _share_gap(
     wait = np.where(measured | (known > 0), wait, UNKNOWN)
     python = np.where(measured, gap - np.maximum(wait, 0), UNKNOWN)
     return python, wait, np.where(measured, 0, free), timed & guessed
-
-
-def _child_cpu(belonging: Belonging) -> tuple[Ints, Bools]:
-    """CPU time of each group's outermost children, and where one had to be guessed.
-
-    A child whose CPU time is not known is taken to have been busy all along.
-    """
-    spans, count = belonging.spans, len(belonging.rows)
-    guessed = np.zeros(count, bool)
-    if not (spans["cpu_ns"][belonging.rows] >= 0).any():
-        return np.zeros(count, np.int64), guessed  # nobody will ask
-    child, group = belonging.outermost()
-    cpu = spans["cpu_ns"][child]
-    wall = np.maximum(spans["end_ns"][child] - spans["start_ns"][child], 0)
-    guessed[group[cpu < 0]] = True
-    return totals(group, np.where(cpu >= 0, cpu, wall), count), guessed
 
 
 def _of_ops(session: Session, rows: Ints, chosen: list[bool]) -> Bools:

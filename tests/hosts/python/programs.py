@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -49,6 +50,7 @@ class World:
         self.stack: list[Node] = []
         self.asleep: list[Node] = []
         self.moments: list[Moment] = []
+        self.made: list[Iterator[None]] = []
 
     @property
     def now(self) -> int:
@@ -102,6 +104,10 @@ class World:
                 )
             elif action == "switch":
                 self.switch(*rest)
+            elif action == "make":
+                self.made.append(self.generator(*rest))
+            elif action == "step":
+                self.step(self.made, *rest)
             else:
                 self.call(action, *rest)
 
@@ -127,6 +133,12 @@ class World:
         except KeyError:
             assert failed
 
+    def step(self, made: list[Iterator[None]], number: int) -> None:
+        """Wake one of the generators that were made, unless it runs already."""
+        it = made[number % len(made)] if made else iter(())
+        if not inspect.isgenerator(it) or not it.gi_running:
+            next(it, None)
+
     def generator(self, name: str, steps: list[list[Any]]) -> Iterator[None]:
         node = Node(name)
 
@@ -136,7 +148,14 @@ class World:
                 found = number > 0 and node.start < 0
                 self.begin(node)
                 node.flags |= {"clamped"} if found and node.start >= 0 else set()
-                self.run(step)
+                if step and step[0][0] == "from":
+                    inner = self.generator(*step[0][1:])
+                    for _ in inner:
+                        self.stack.pop()
+                        yield
+                        self.begin(node)
+                else:
+                    self.run(step)
                 if number == len(steps) - 1:
                     self.finish(node, False)
                 self.stack.pop()
@@ -151,15 +170,20 @@ class World:
         for moment in self.moments:
             if not moment.seen or not node.start <= moment.start < moment.end <= node.end:
                 continue
-            if any(n.start <= moment.start and moment.end <= n.end for n in below):
-                part = "sub"
-            elif node in moment.stack and moment.work:
-                part = "python"
-            else:
-                part = "wait"
+            part = self._part(node, below, moment)
             found[part] += moment.end - moment.start
             found["wall"] += moment.end - moment.start
         return found
+
+    def _part(self, node: Node, below: list[Node], moment: Moment) -> str:
+        """Whatever runs is billed to what is innermost on the stack, and to the rest as `sub`."""
+        if node in moment.stack:
+            if moment.stack[-1] is not node:
+                return "sub"
+            return "python" if moment.work else "wait"
+        # It is suspended itself: `sub` is also what it caused and what is suspended with it.
+        there = any(n.start <= moment.start and moment.end <= n.end for n in below)
+        return "sub" if there else "wait"
 
 
 NAMES = st.sampled_from("abc")

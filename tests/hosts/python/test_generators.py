@@ -146,6 +146,37 @@ def test_resumed_on_another_thread(scene: Scene, consumed: Callable[[], None]) -
     assert ("moving", "moving", 23) in scene.named(Kind.TASK)
 
 
+def test_resumed_in_a_call_on_another_thread(scene: Scene) -> None:
+    @custom_op("moving")
+    def moving() -> Iterator[int]:
+        scene.tick(1)
+        yield 1
+        scene.tick(20)
+        yield 2
+
+    @custom_op("there")
+    def there(it: Iterator[int]) -> None:
+        scene.tick(100)
+        next(it)
+        scene.tick(200)
+
+    @custom_op("here")
+    def here() -> None:
+        it = moving()
+        next(it)
+        scene.tick(1000)
+        thread = Thread(target=there, args=(it,))
+        thread.start()
+        thread.join()
+        scene.tick(2000)
+
+    with scene:
+        here()
+    assert scene.parts("here") == {"wall": 3321, "python": 3000, "sub": 1, "wait": 320}
+    assert scene.parts("there") == {"wall": 320, "python": 300, "sub": 20}
+    assert scene.parts("moving") == {"wall": 3321, "python": 1, "wait": 3320}
+
+
 def test_begun_here_and_ended_elsewhere(scene: Scene) -> None:
     @custom_op("moving")
     def moving() -> Iterator[int]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from opscope.attribution.active import active, suspensions
 from opscope.attribution.belonging import looking_through
-from opscope.attribution.late.active import active
 from opscope.attribution.late.events import Events, Role
 from opscope.attribution.nesting import nest
 from opscope.model import SPAN, Flag, Kind, Rows
@@ -26,8 +26,10 @@ class Scene:
 
     def __init__(self, events: Events, recorded: Rows, folded: Bools) -> None:
         self.events = events
-        stretch_row, begin, finish = active(recorded)
         kind = recorded["kind"]
+        holders = np.flatnonzero((kind == Kind.CALL) | (kind == Kind.TASK)).astype(np.int64)
+        ran = active(recorded, holders, *suspensions(recorded))
+        stretch_row, begin, finish = ran.row, ran.start_ns, ran.end_ns
         marks = np.flatnonzero((kind != Kind.CALL) & (kind != Kind.TASK)).astype(np.int64)
         tasks = np.flatnonzero((kind == Kind.TASK) & (recorded["submitted_ns"] > 0))
         self.stretches = len(stretch_row)
