@@ -63,7 +63,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_lines_of_each_operator_stand_beside_the_source(folder: Path) -> None:
-    out = command("report", "--lines", str(folder / "lines.opscope"))
+    out = command("report", "--lines", "--width", "300", str(folder / "lines.opscope"))
     first, second = out.split("\n\n")
     assert first.startswith("busy  about ")
     assert second.startswith("other  about ")

@@ -129,7 +129,9 @@ def test_it_is_suspended_when_recording_stops(scene: Scene, act: Act) -> None:
         finish(scene)
     assert scene.parts("items") == {"wall": 130, "python": 10, "wait": 120}
     assert scene.parts("around") == {"wall": 130, "python": 100, "sub": 10, "wait": 20}
-    assert scene.named(Kind.WAIT) == [("suspended", "items", 120)]
+    # On another thread the recording may also see that the call began to wait for that one.
+    waits = [wait for wait in scene.named(Kind.WAIT) if wait != ("wait", "around", 0)]
+    assert waits == [("suspended", "items", 120)]
 
 
 def test_nested_calls(scene: Scene, act: Act, sub: Sub) -> None:
