@@ -74,8 +74,8 @@ clean: ## Remove .venv, caches, builds and what the demo left in build/
 	rm -f src/opscope/record/_native*.so
 	find src tests bench docs examples fuzz -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
-# A file of tests stays in one process: its modules' fixtures are made once.
-IN-PARALLEL = --numprocesses $(JOBS) --maxprocesses 8 --dist loadfile
+# A file of tests stays in one process, where its fixtures are made once; long files are not left for the end.
+IN-PARALLEL = --numprocesses $(JOBS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
 # Stamps: each is older than pyproject.toml, or the C extension, exactly when an install is due.
 NATIVE := hatch_build.py $(wildcard src/opscope/record/native/*.[ch])

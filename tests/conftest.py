@@ -3,6 +3,7 @@ belongs into fuzz/ and `--hypothesis-profile random`: a suite must say the same 
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from contextlib import nullcontext
 
@@ -15,6 +16,14 @@ from opscope.engine.custom import _registered
 settings.register_profile("same", derandomize=True)
 settings.register_profile("random", derandomize=False)
 settings.load_profile("same")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _what_is_loaded_is_not_gone_through() -> None:
+    """With every framework loaded a collection takes a quarter of a second, and many tests ask for
+    one."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -31,9 +31,11 @@ class Knot:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _unfrozen_at_the_end() -> Iterator[None]:
+def _only_what_lasts_stays_frozen() -> Iterator[None]:
     yield
     gc.unfreeze()
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
